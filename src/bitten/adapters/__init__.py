@@ -1,0 +1,1 @@
+"""THE MACHINE: the only room that starts, reads, writes or sends."""

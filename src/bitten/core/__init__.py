@@ -1,0 +1,1 @@
+"""THE LAW: pure. No I/O, clock, chance or third-party import."""

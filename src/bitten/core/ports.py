@@ -1,0 +1,172 @@
+"""What the steps ask of the outside, as Protocols. Nothing here says how; the adapters and the test doubles do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from .case import Command, Crash, Failure, Hypothesis, Outcome, Run, Sighting, Surroundings
+from .ladder import Case, Event
+from .prediction import Facts
+
+
+@dataclass(frozen=True)
+class Observed:
+    """All that one run showed: `facts` are exit, signal, seconds, stdout, stderr and the metrics it printed.
+
+    `refused` names each path or host that the copy kept from the run, so that its verdict can't be trusted; `output` is
+    the redacted terminal output; `interpreter` the Python that failed, or the first that checked in.
+    """
+
+    run: Run
+    facts: Facts
+    crashes: tuple[Crash, ...] = ()
+    sightings: tuple[Sighting, ...] = ()
+    surroundings: Surroundings = Surroundings()
+    outcomes: tuple[Outcome, ...] = ()
+    refused: tuple[str, ...] = ()
+    output: str = ""
+    interpreter: str = ""
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a person lets a copy do: paths that its runs may really write, and the network."""
+
+    write: tuple[str, ...] = ()
+    net: bool = False
+
+
+class Runner(Protocol):
+    """The real thing: the person's command, in the person's tree, with their terminal."""
+
+    def run(self, command: Command) -> Observed: ...
+
+
+class Copy(Protocol):
+    """A throw-away copy of the tree, at the same path where the system allows. Gone when its context ends."""
+
+    @property
+    def how(self) -> str:
+        """How the copy was made, and what this way can't promise."""
+        ...
+
+    def run(self, command: Command, *, watch: bool = False, timeout: float | None = None) -> Observed:
+        """Run a command in the copy; with `watch` every probe reads healthy calls too. The whole tree of processes ends with it."""
+        ...
+
+    def test(self, path: str, names: Sequence[str], interpreter: str, *, timeout: float | None = None) -> Observed:
+        """Run tests of one file by name, and read each one's outcome and phase."""
+        ...
+
+    def write(self, files: Mapping[str, bytes | None]) -> None:
+        """Put files into the copy, by path from the root; None removes one."""
+        ...
+
+    def apply(self, patch: str) -> None:
+        """Apply a unified diff to the copy alone. Raises: BadInput `patch-does-not-apply`."""
+        ...
+
+
+class Sandbox(Protocol):
+    def copy(self, allowed: Allowed = Allowed()) -> AbstractContextManager[Copy]: ...
+
+
+@dataclass(frozen=True)
+class Difference:
+    """From one tree to another: the unified diff, and what it touches, as `FILE` or `FILE:NAME` where a function holds it."""
+
+    patch: str
+    touches: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+class Repo(Protocol):
+    """The person's tree, read and photographed; nothing of it is changed but by `commit`."""
+
+    @property
+    def root(self) -> str: ...
+
+    @property
+    def is_git(self) -> bool: ...
+
+    def snapshot(self) -> str:
+        """The id of the tree as it stands, kept in our private store."""
+        ...
+
+    def difference(self, old: str, new: str) -> Difference: ...
+
+    def files_at(self, tree: str, paths: Iterable[str]) -> Mapping[str, bytes | None]:
+        """The content of files in a kept tree; None where there was none. `tree` may be a revision of the person's own."""
+        ...
+
+    def changed_since(self, revision: str) -> tuple[str, ...]:
+        """Paths that differ between a revision and the work tree."""
+        ...
+
+    def revision(self, name: str) -> str | None:
+        """The id of a revision, or None where there is none."""
+        ...
+
+    def new_tests(self, path: str, old: str, new: str) -> tuple[str, ...]:
+        """Names of test functions in a file that are new or changed between two trees."""
+        ...
+
+    def commit(self, patch: str, files: Mapping[str, bytes], message: str) -> str:
+        """Commit a patch and files on HEAD, in a temporary index; the person's index and work in progress stay as they were."""
+        ...
+
+
+class Knowledge(Protocol):
+    """The playbooks: what they suspect, and the probes their checks name."""
+
+    def suspects(self, failure: Failure) -> Iterable[Hypothesis]: ...
+
+    def troubles(self) -> tuple[str, ...]:
+        """Playbooks that could not be used, and why."""
+        ...
+
+
+class Person(Protocol):
+    """Whoever sits at the terminal. `channel` names how they speak; a pipe is no person."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def channel(self) -> str: ...
+
+    def ask(self, question: str, default: str = "") -> str: ...
+
+    def show(self, text: str) -> None: ...
+
+    def progress(self, text: str) -> AbstractContextManager[None]: ...
+
+
+class Journal(Protocol):
+    """Append-only; an event that was appended is on disk when `append` returns."""
+
+    def append(self, event: Event, who: str, channel: str) -> None: ...
+
+    def load(self) -> Case: ...
+
+
+class Clock(Protocol):
+    def now(self) -> float: ...
+
+
+class EvidenceRoom(Protocol):
+    """Where the raw output of checks is kept, redacted."""
+
+    def keep(self, name: str, observed: Observed, extra: Mapping[str, str] = {}) -> str:
+        """Write one run's output, facts and recording; returns the folder's name."""
+        ...
+
+
+class Agent(Protocol):
+    """A model behind a driver; not built yet, so no step asks for it."""
+
+    def propose(self, case: Case) -> Sequence[Hypothesis]: ...
+

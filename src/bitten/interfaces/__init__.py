@@ -1,0 +1,1 @@
+"""WHAT PEOPLE AND MODELS SEE: thin, no rules."""

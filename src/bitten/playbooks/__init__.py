@@ -1,0 +1,1 @@
+"""WHAT IS KNOWN: one folder a failure class, proving itself."""

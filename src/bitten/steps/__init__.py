@@ -1,0 +1,1 @@
+"""THE VERBS: one public function a file, (case, ports) → events. No step knows a file, a process or a screen."""
