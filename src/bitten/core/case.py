@@ -326,7 +326,7 @@ class Fix:
              f"undo that part, or widen the scope:  bitten fix --scope {outside[0] if outside else ''}")
         gate(any(touch.split(":")[0] == self.scope.test for touch in self.touches), "fix-without-test",
              f"The change adds no test in {self.scope.test}.", "A fix is proven by a test that fails without it.",
-             f"write one there, or name another:  bitten fix --test PATH")
+             "write one there, or name another:  bitten fix --test PATH")
         gate(any(touch.split(":")[0] != self.scope.test for touch in self.touches), "fix-changes-nothing",
              "Only the test changed.", way=f"mend {', '.join(self.scope.parts)}, then:  bitten verify")
 

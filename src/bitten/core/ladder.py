@@ -9,8 +9,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from .case import (Closing, Confirmation, Drop, Evidence, Failure, Fix, Hypothesis, Lesson, Note, Recurrence, Rejection,
-                   Rescope, Reset, Scope, Verdict, Verification, Visit, Withdrawal)
+from .case import (
+    Closing,
+    Confirmation,
+    Drop,
+    Evidence,
+    Failure,
+    Fix,
+    Hypothesis,
+    Lesson,
+    Note,
+    Recurrence,
+    Rejection,
+    Rescope,
+    Reset,
+    Scope,
+    Verdict,
+    Verification,
+    Visit,
+    Withdrawal,
+)
 from .trouble import Refused, gate
 
 

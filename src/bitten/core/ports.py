@@ -53,8 +53,12 @@ class Copy(Protocol):
         """How the copy was made, and what this way can't promise."""
         ...
 
-    def run(self, command: Command, *, watch: bool = False, timeout: float | None = None) -> Observed:
-        """Run a command in the copy; with `watch` every probe reads healthy calls too. The whole tree of processes ends with it."""
+    def run(self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None) -> Observed:
+        """Run a command in the copy; the whole tree of processes ends with it.
+
+        `watch`: every probe reads healthy calls too. `bare`: all environment variables are dropped but the few that
+        programs need to start.
+        """
         ...
 
     def test(self, path: str, names: Sequence[str], interpreter: str, *, timeout: float | None = None) -> Observed:
@@ -100,6 +104,10 @@ class Repo(Protocol):
 
     def files_at(self, tree: str, paths: Iterable[str]) -> Mapping[str, bytes | None]:
         """The content of files in a kept tree; None where there was none. `tree` may be a revision of the person's own."""
+        ...
+
+    def paths(self) -> tuple[str, ...]:
+        """Every file of the tree that is not ignored, by path from the root."""
         ...
 
     def changed_since(self, revision: str) -> tuple[str, ...]:

@@ -1,0 +1,73 @@
+"""What a command printed: its first MiB and its last four, in a file in memory, so that a kill loses nothing.
+
+The tape does not redact (the reader must) and does not know a progress bar from a log line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from pathlib import Path
+
+HEAD = 1 << 20
+RING = 4 << 20
+"""Bytes kept from the beginning and from the end (notes/capture.md, section 3)."""
+
+
+class Tape:
+    """Bytes of several streams in the order they came. `path` must lie in a folder of mode 0700."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._written = 0
+        self._segments: deque[tuple[int, int, int]] = deque()
+
+    def add(self, stream: int, data: bytes) -> None:
+        """Append what came on a stream (1 is stdout, 2 is stderr)."""
+        self._mark(stream, len(data))
+        while data:
+            place, room = self._next_room()
+            part = data[:room]
+            os.pwrite(self._file, part, place)
+            self._written += len(part)
+            data = data[len(part):]
+
+    def read(self, stream: int | None = None) -> bytes:
+        """All that was kept, or one stream's share. A gap is marked by a line that says how many bytes it swallowed."""
+        oldest = self._oldest_in_ring()
+        parts = [self._slice(start, end, oldest) for kind, start, end in self._segments if stream in (None, kind)]
+        return b"".join(parts)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _mark(self, stream: int, size: int) -> None:
+        start, end = self._written, self._written + size
+        if self._segments and self._segments[-1][0] == stream:
+            start = self._segments.pop()[1]
+        self._segments.append((stream, start, end))
+        while len(self._segments) > 1 and HEAD < self._segments[1][1] and self._segments[1][2] < end - RING:
+            del self._segments[1]
+
+    def _next_room(self) -> tuple[int, int]:
+        if self._written < HEAD:
+            return self._written, HEAD - self._written
+        place = (self._written - HEAD) % RING
+        return HEAD + place, RING - place
+
+    def _oldest_in_ring(self) -> int:
+        return max(HEAD, self._written - RING)
+
+    def _slice(self, start: int, end: int, oldest: int) -> bytes:
+        head = os.pread(self._file, max(0, min(end, HEAD) - start), start) if start < HEAD else b""
+        lost = max(0, min(end, oldest) - max(start, HEAD))
+        gap = b"\n[bitten: %d bytes not kept]\n" % lost if lost else b""
+        return head + gap + self._ring(max(start, oldest), end)
+
+    def _ring(self, start: int, end: int) -> bytes:
+        out = b""
+        while start < end:
+            place = (start - HEAD) % RING
+            part = os.pread(self._file, min(end - start, RING - place), HEAD + place)
+            out, start = out + part, start + len(part)
+        return out

@@ -1,0 +1,53 @@
+"""Step 1: a run becomes a failure, or it was fine. Decides from what was observed alone; never runs anything again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from bitten.core import signature
+from bitten.core.case import Failure
+from bitten.core.ladder import Case
+from bitten.core.ports import Observed
+from bitten.core.prediction import Facts, Op, Prediction
+
+TAIL = 4000
+"""Characters of stdout and stderr that a case keeps as facts; the whole output lies in its folder."""
+
+
+def capture(observed: Observed, expected: Sequence[Prediction] = (), tree: str = "") -> Failure | None:
+    """The failure that a run showed; None when it ended well and met all that was expected."""
+    if observed.run.ended_well and all(each.holds(observed.facts) is True for each in expected):
+        return None
+    facts = _shortened(observed.facts, expected)
+    failure = Failure(observed.run, facts, tuple(expected), observed.crashes, observed.sightings, observed.surroundings, tree)
+    return _signed(failure)
+
+
+def shows(observed: Observed, expected: Sequence[Prediction]) -> str:
+    """The signature of what a run showed; empty when it ended well and met all that was expected."""
+    failure = capture(observed, expected)
+    return signature.of(failure) if failure else ""
+
+
+def same_command(case: Case, observed: Observed) -> bool:
+    mine, theirs = case.failure.run.command, observed.run.command
+    return (mine.argv, mine.cwd) == (theirs.argv, theirs.cwd)
+
+
+def _signed(failure: Failure) -> Failure:
+    facts = {**failure.facts, "signature": signature.of(failure)}
+    return Failure(failure.run, facts, failure.expected, failure.crashes, failure.sightings, failure.surroundings, failure.tree)
+
+
+def _shortened(facts: Facts, expected: Iterable[Prediction]) -> Facts:
+    """Long text cut to its end, and to the lines that an expectation speaks of, so that its truth stays the same."""
+    patterns = [re.compile(str(each.value), re.M) for each in expected if each.op is Op.MATCH]
+    return {name: _cut(value, patterns) if isinstance(value, str) else value for name, value in facts.items()}
+
+
+def _cut(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    if len(text) <= TAIL:
+        return text
+    told = [match.group(0) for pattern in patterns if (match := pattern.search(text))]
+    return "\n".join([*told, "…", text[-TAIL:]])

@@ -1,0 +1,146 @@
+"""Step 3: run what would decide, in throw-away copies, and let the facts speak. Does not know what a hypothesis means.
+
+All checks that only watch share one run; an intervention has that run as its control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bitten.core.case import Change, Command, Evidence, Failure, Hypothesis, Script
+from bitten.core.ladder import Case
+from bitten.core.ports import Allowed, Copy, EvidenceRoom, Observed, Repo, Sandbox
+from bitten.core.prediction import Facts
+from bitten.core.rank import runs
+from bitten.steps.capture import shows
+from bitten.steps.diagnose import facts_for, sighting
+
+SCRIPT_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where checks are done: copies, the tree's history, a place for raw output, what the person allows, and for how long."""
+
+    sandbox: Sandbox
+    repo: Repo
+    room: EvidenceRoom
+    allowed: Allowed = Allowed()
+    timeout: float | None = None
+
+
+def check(case: Case, wanted: Sequence[Hypothesis], bench: Bench, *, on_base: bool = True, place: str = "") -> Iterator[Evidence]:
+    """Evidence for each hypothesis, one after the other as it comes.
+
+    `on_base`: the tree should show the failure, and evidence from a run that doesn't show it is unclear. Otherwise the
+    run has to complete, and the fact is looked for at `place` first.
+    """
+    asks = _Asks(case.failure, bench, on_base, place)
+    control = asks.control(wanted)
+    for hypothesis in wanted:
+        yield asks.evidence(hypothesis, control, case)
+
+
+def cost(case: Case, wanted: Sequence[Hypothesis]) -> float:
+    """Expected seconds, by how long the failing run took. Checks that share a run pay for it once."""
+    lone = sum(runs(h.check) - 1 for h in wanted if h.check.change) + sum(1 for h in wanted if h.check.script)
+    shared = any(h.check.probes or h.check.change for h in wanted)
+    return (lone + shared) * case.failure.run.seconds
+
+
+@dataclass(frozen=True)
+class _Asks:
+    failure: Failure
+    bench: Bench
+    on_base: bool
+    place: str
+
+    @property
+    def command(self) -> Command:
+        return self.failure.run.command
+
+    @property
+    def timeout(self) -> float:
+        return self.bench.timeout or max(60.0, 5 * self.failure.run.seconds)
+
+    def control(self, wanted: Sequence[Hypothesis]) -> Observed | None:
+        """The command as it is, watched by the probes; shared by all who need it."""
+        if not any(not each.check.script for each in wanted):
+            return None
+        with self.bench.sandbox.copy(self.bench.allowed) as copy:
+            return copy.run(self.command, watch=True, timeout=self.timeout)
+
+    def evidence(self, hypothesis: Hypothesis, control: Observed | None, case: Case) -> Evidence:
+        if hypothesis.check.script is not None:
+            return self._scripted(hypothesis, hypothesis.check.script, case)
+        assert control is not None
+        if hypothesis.check.change is not None:
+            return self._changed(hypothesis, hypothesis.check.change, control, case)
+        return self._watched(hypothesis, control, case)
+
+    def _watched(self, hypothesis: Hypothesis, seen: Observed, case: Case) -> Evidence:
+        spot = sighting(hypothesis.check, seen.sightings, self.place)
+        facts = facts_for(hypothesis.check, {**seen.facts, "signature": shows(seen, self.failure.expected)}, spot)
+        return self._kept(hypothesis, seen, facts, self._doubt(seen), case, spot.place if spot else "")
+
+    def _changed(self, hypothesis: Hypothesis, change: Change, control: Observed, case: Case) -> Evidence:
+        with self.bench.sandbox.copy(self.bench.allowed) as copy:
+            changed = copy.run(self._under(change, copy), bare=change.bare, timeout=self.timeout)
+        facts = self._comparison(control, changed)
+        return self._kept(hypothesis, changed, facts, self._doubt(control) or _kept_from(changed), case)
+
+    def _under(self, change: Change, copy: Copy) -> Command:
+        """The command under another condition; a revision's files are laid into the copy first."""
+        if change.tree:
+            paths = self.bench.repo.changed_since(change.tree)
+            copy.write(self.bench.repo.files_at(change.tree, paths))
+        return replace(self.command, env={**self.command.env, **change.env})
+
+    def _comparison(self, control: Observed, changed: Observed) -> Facts:
+        """`symptom.depends` is measured only where the control run speaks: both show it, only the control does, or neither."""
+        here, there = shows(control, self.failure.expected), shows(changed, self.failure.expected)
+        facts: dict[str, object] = {"control.exit": control.run.exit, "changed.exit": changed.run.exit,
+                                    "control.shows": here, "changed.shows": there, "signature": here}
+        if not there or there == here:
+            facts["symptom.depends"] = bool(here) and not there
+        return facts
+
+    def _scripted(self, hypothesis: Hypothesis, script: Script, case: Case) -> Evidence:
+        with self.bench.sandbox.copy(self.bench.allowed) as copy:
+            if script.patch:
+                copy.apply(script.patch)
+            command = Command(script.argv, self.command.cwd, self.command.env) if script.argv else self.command
+            seen = copy.run(command, watch=not script.argv, timeout=self.bench.timeout or SCRIPT_SECONDS)
+        facts = facts_for(hypothesis.check, {**seen.facts, "signature": self.failure.facts.get("signature")}, None)
+        doubt = _kept_from(seen) or ("" if self.on_base else _not_completed(seen))
+        return self._kept(hypothesis, seen, facts, doubt, case, hypothesis.place)
+
+    def _doubt(self, seen: Observed) -> str:
+        """Why the run can't carry a verdict. A refusal that left the same failure behind has changed nothing."""
+        shown = shows(seen, self.failure.expected)
+        if self.on_base:
+            if shown == self.failure.facts.get("signature"):
+                return ""
+            return _kept_from(seen) or f"The failure did not show itself in the copy; it showed: {shown or 'a run that passes'}."
+        return _kept_from(seen) or _not_completed(seen)
+
+    def _kept(self, hypothesis: Hypothesis, seen: Observed, facts: Facts, doubt: str, case: Case, place: str = "") -> Evidence:
+        number = sum(1 for each in case.evidence if each.hypothesis.id == hypothesis.id) + 1
+        output = self.bench.room.keep(f"{hypothesis.id}-{number}" if self.on_base else f"{hypothesis.id}-on-fix", seen,
+                                      {"script.patch": hypothesis.check.script.patch} if hypothesis.check.script else {})
+        return Evidence(hypothesis, facts, seen.run, place, doubt, output)
+
+
+def _kept_from(seen: Observed) -> str:
+    """What the copy refused, or that the run did not end: either may have changed it."""
+    if seen.run.hung:
+        return f"It did not end within {seen.run.seconds:.0f} s: --timeout SECONDS gives it longer."
+    return " ".join(seen.refused)
+
+
+def _not_completed(seen: Observed) -> str:
+    if seen.run.ended_well:
+        return ""
+    why = f"{seen.crashes[0].type}: {seen.crashes[0].message}" if seen.crashes else f"exit {seen.run.exit}"
+    return f"It did not complete: {why}."
