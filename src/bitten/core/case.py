@@ -457,8 +457,7 @@ def _first_error(tests: TestRun) -> str:
 def _why_not(rerun: Rerun) -> str:
     if not rerun.run.ended_well:
         return f"It ended with {ending(rerun.run)}."
-    first = rerun.missed[0]
-    return f"Expected {first}; measured {json.dumps(rerun.facts.get(first.fact))}."
+    return " ".join(f"Expected {each}; measured {json.dumps(rerun.facts.get(each.fact))}." for each in rerun.missed)
 
 
 def ending(run: Run) -> str:

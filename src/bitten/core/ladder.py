@@ -29,6 +29,7 @@ from .case import (
     Visit,
     Withdrawal,
 )
+from .prediction import Prediction, as_prediction
 from .trouble import Refused, gate
 
 
@@ -83,6 +84,12 @@ class Case:
     def attempts(self) -> int:
         """Fixes that did not hold."""
         return len(self.withdrawals)
+
+    @property
+    def expected(self) -> tuple[Prediction, ...]:
+        """What was armed when it ran, and what the person has said since in a form that can be measured."""
+        said = (as_prediction(note.text) for note in self.notes if note.about == "expected")
+        return tuple(dict.fromkeys((*self.failure.expected, *(each for each in said if each))))
 
     @property
     def passes_now(self) -> bool:

@@ -16,7 +16,7 @@ from .prediction import Facts
 class Observed:
     """All that one run showed: `facts` are exit, signal, seconds, stdout, stderr and the metrics it printed.
 
-    `refused` names each path or host that the copy kept from the run, so that its verdict can't be trusted; `output` is
+    `interrupted` when the person typed ^C. `refused` names each path or host that the copy kept from the run, so that its verdict can't be trusted; `output` is
     the redacted terminal output; `interpreter` the Python that failed, or the first that checked in.
     """
 
@@ -29,6 +29,7 @@ class Observed:
     refused: tuple[str, ...] = ()
     output: str = ""
     interpreter: str = ""
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,10 @@ class Repo(Protocol):
 
     def new_tests(self, path: str, old: str, new: str) -> tuple[str, ...]:
         """Names of test functions in a file that are new or changed between two trees."""
+        ...
+
+    def prepared(self, patch: str, files: Mapping[str, bytes]) -> str:
+        """The tree that a commit of these on HEAD would have. Raises: Refused `fix-entangled` when the patch does not apply there."""
         ...
 
     def commit(self, patch: str, files: Mapping[str, bytes], message: str) -> str:

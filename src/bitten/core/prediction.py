@@ -40,6 +40,9 @@ class Prediction:
     op: Op
     value: Json = None
 
+    def __hash__(self) -> int:
+        return hash(str(self))
+
     def holds(self, facts: Facts) -> bool | None:
         """Whether the facts bear it out; None when the fact was not measured, or can't be compared with the value."""
         if self.op is Op.EXISTS:
@@ -67,6 +70,14 @@ def parse(text: str) -> Prediction:
     if (op in (Op.FINITE, Op.EXISTS)) is bool(value):
         raise _bad(text, f"'{op.value}' takes {'no' if value else 'a'} value")
     return _checked(Prediction(fact, op, _literal(value) if value else None), text)
+
+
+def as_prediction(text: str) -> Prediction | None:
+    """The prediction that a person's words make, or None when they are free text."""
+    try:
+        return parse(text)
+    except BadInput:
+        return None
 
 
 def _checked(prediction: Prediction, text: str) -> Prediction:

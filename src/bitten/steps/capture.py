@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bitten.core import signature
 from bitten.core.case import Failure
 from bitten.core.ladder import Case
-from bitten.core.ports import Observed
+from bitten.core.ports import Observed, Repo
 from bitten.core.prediction import Facts, Op, Prediction
 
 TAIL = 4000
 """Characters of stdout and stderr that a case keeps as facts; the whole output lies in its folder."""
 
 
-def capture(observed: Observed, expected: Sequence[Prediction] = (), tree: str = "") -> Failure | None:
+def capture(observed: Observed, expected: Sequence[Prediction] = ()) -> Failure | None:
     """The failure that a run showed; None when it ended well and met all that was expected."""
     if observed.run.ended_well and all(each.holds(observed.facts) is True for each in expected):
         return None
     facts = _shortened(observed.facts, expected)
-    failure = Failure(observed.run, facts, tuple(expected), observed.crashes, observed.sightings, observed.surroundings, tree)
-    return _signed(failure)
+    failure = Failure(observed.run, facts, tuple(expected), observed.crashes, observed.sightings, observed.surroundings)
+    return replace(failure, facts={**facts, "signature": signature.of(failure)})
+
+
+def photographed(failure: Failure, repo: Repo) -> Failure:
+    """The failure with its tree: kept as it stands, with the revision and what was not committed."""
+    around = replace(failure.surroundings, head=repo.revision("HEAD") or "", changed=repo.changed_since("HEAD"))
+    return replace(failure, surroundings=around, tree=repo.snapshot())
 
 
 def shows(observed: Observed, expected: Sequence[Prediction]) -> str:
@@ -33,11 +40,6 @@ def shows(observed: Observed, expected: Sequence[Prediction]) -> str:
 def same_command(case: Case, observed: Observed) -> bool:
     mine, theirs = case.failure.run.command, observed.run.command
     return (mine.argv, mine.cwd) == (theirs.argv, theirs.cwd)
-
-
-def _signed(failure: Failure) -> Failure:
-    facts = {**failure.facts, "signature": signature.of(failure)}
-    return Failure(failure.run, facts, failure.expected, failure.crashes, failure.sightings, failure.surroundings, failure.tree)
 
 
 def _shortened(facts: Facts, expected: Iterable[Prediction]) -> Facts:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from bitten.core.case import Change, Command, Evidence, Failure, Hypothesis, Script
 from bitten.core.ladder import Case
 from bitten.core.ports import Allowed, Copy, EvidenceRoom, Observed, Repo, Sandbox
-from bitten.core.prediction import Facts
+from bitten.core.prediction import Facts, Prediction
 from bitten.core.rank import runs
 from bitten.steps.capture import shows
 from bitten.steps.diagnose import facts_for, sighting
@@ -36,10 +36,10 @@ def check(case: Case, wanted: Sequence[Hypothesis], bench: Bench, *, on_base: bo
     `on_base`: the tree should show the failure, and evidence from a run that doesn't show it is unclear. Otherwise the
     run has to complete, and the fact is looked for at `place` first.
     """
-    asks = _Asks(case.failure, bench, on_base, place)
+    asks = _Asks(case, bench, on_base, place)
     control = asks.control(wanted)
     for hypothesis in wanted:
-        yield asks.evidence(hypothesis, control, case)
+        yield asks.evidence(hypothesis, control)
 
 
 def cost(case: Case, wanted: Sequence[Hypothesis]) -> float:
@@ -51,14 +51,22 @@ def cost(case: Case, wanted: Sequence[Hypothesis]) -> float:
 
 @dataclass(frozen=True)
 class _Asks:
-    failure: Failure
+    case: Case
     bench: Bench
     on_base: bool
     place: str
 
     @property
+    def failure(self) -> Failure:
+        return self.case.failure
+
+    @property
     def command(self) -> Command:
         return self.failure.run.command
+
+    @property
+    def expected(self) -> Sequence[Prediction]:
+        return self.case.expected
 
     @property
     def timeout(self) -> float:
@@ -71,24 +79,24 @@ class _Asks:
         with self.bench.sandbox.copy(self.bench.allowed) as copy:
             return copy.run(self.command, watch=True, timeout=self.timeout)
 
-    def evidence(self, hypothesis: Hypothesis, control: Observed | None, case: Case) -> Evidence:
+    def evidence(self, hypothesis: Hypothesis, control: Observed | None) -> Evidence:
         if hypothesis.check.script is not None:
-            return self._scripted(hypothesis, hypothesis.check.script, case)
+            return self._scripted(hypothesis, hypothesis.check.script)
         assert control is not None
         if hypothesis.check.change is not None:
-            return self._changed(hypothesis, hypothesis.check.change, control, case)
-        return self._watched(hypothesis, control, case)
+            return self._changed(hypothesis, hypothesis.check.change, control)
+        return self._watched(hypothesis, control)
 
-    def _watched(self, hypothesis: Hypothesis, seen: Observed, case: Case) -> Evidence:
+    def _watched(self, hypothesis: Hypothesis, seen: Observed) -> Evidence:
         spot = sighting(hypothesis.check, seen.sightings, self.place)
-        facts = facts_for(hypothesis.check, {**seen.facts, "signature": shows(seen, self.failure.expected)}, spot)
-        return self._kept(hypothesis, seen, facts, self._doubt(seen), case, spot.place if spot else "")
+        facts = facts_for(hypothesis.check, {**seen.facts, "signature": shows(seen, self.expected)}, spot)
+        return self._kept(hypothesis, seen, facts, self._doubt(seen), spot.place if spot else "")
 
-    def _changed(self, hypothesis: Hypothesis, change: Change, control: Observed, case: Case) -> Evidence:
+    def _changed(self, hypothesis: Hypothesis, change: Change, control: Observed) -> Evidence:
         with self.bench.sandbox.copy(self.bench.allowed) as copy:
             changed = copy.run(self._under(change, copy), bare=change.bare, timeout=self.timeout)
         facts = self._comparison(control, changed)
-        return self._kept(hypothesis, changed, facts, self._doubt(control) or _kept_from(changed), case)
+        return self._kept(hypothesis, changed, facts, self._doubt(control) or _kept_from(changed))
 
     def _under(self, change: Change, copy: Copy) -> Command:
         """The command under another condition; a revision's files are laid into the copy first."""
@@ -99,14 +107,14 @@ class _Asks:
 
     def _comparison(self, control: Observed, changed: Observed) -> Facts:
         """`symptom.depends` is measured only where the control run speaks: both show it, only the control does, or neither."""
-        here, there = shows(control, self.failure.expected), shows(changed, self.failure.expected)
+        here, there = shows(control, self.expected), shows(changed, self.expected)
         facts: dict[str, object] = {"control.exit": control.run.exit, "changed.exit": changed.run.exit,
                                     "control.shows": here, "changed.shows": there, "signature": here}
         if not there or there == here:
             facts["symptom.depends"] = bool(here) and not there
         return facts
 
-    def _scripted(self, hypothesis: Hypothesis, script: Script, case: Case) -> Evidence:
+    def _scripted(self, hypothesis: Hypothesis, script: Script) -> Evidence:
         with self.bench.sandbox.copy(self.bench.allowed) as copy:
             if script.patch:
                 copy.apply(script.patch)
@@ -114,19 +122,19 @@ class _Asks:
             seen = copy.run(command, watch=not script.argv, timeout=self.bench.timeout or SCRIPT_SECONDS)
         facts = facts_for(hypothesis.check, {**seen.facts, "signature": self.failure.facts.get("signature")}, None)
         doubt = _kept_from(seen) or ("" if self.on_base else _not_completed(seen))
-        return self._kept(hypothesis, seen, facts, doubt, case, hypothesis.place)
+        return self._kept(hypothesis, seen, facts, doubt, hypothesis.place)
 
     def _doubt(self, seen: Observed) -> str:
         """Why the run can't carry a verdict. A refusal that left the same failure behind has changed nothing."""
-        shown = shows(seen, self.failure.expected)
+        shown = shows(seen, self.expected)
         if self.on_base:
             if shown == self.failure.facts.get("signature"):
                 return ""
             return _kept_from(seen) or f"The failure did not show itself in the copy; it showed: {shown or 'a run that passes'}."
         return _kept_from(seen) or _not_completed(seen)
 
-    def _kept(self, hypothesis: Hypothesis, seen: Observed, facts: Facts, doubt: str, case: Case, place: str = "") -> Evidence:
-        number = sum(1 for each in case.evidence if each.hypothesis.id == hypothesis.id) + 1
+    def _kept(self, hypothesis: Hypothesis, seen: Observed, facts: Facts, doubt: str, place: str = "") -> Evidence:
+        number = sum(1 for each in self.case.evidence if each.hypothesis.id == hypothesis.id) + 1
         output = self.bench.room.keep(f"{hypothesis.id}-{number}" if self.on_base else f"{hypothesis.id}-on-fix", seen,
                                       {"script.patch": hypothesis.check.script.patch} if hypothesis.check.script else {})
         return Evidence(hypothesis, facts, seen.run, place, doubt, output)

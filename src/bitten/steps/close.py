@@ -1,36 +1,105 @@
-"""The win: one commit of fix, test and lesson, and the note for the team. Does not know how a commit is made."""
+"""The win: one commit of fix, test and lesson, and the note for the team. Does not know how a commit is made.
+
+A dirty tree is the normal state of ML work: the commit is HEAD plus the fix, and is proven again where that tree is not
+the one that was verified.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bitten.core.case import Closing, Fix, Lesson
 from bitten.core.ladder import Case
-from bitten.core.ports import Repo
-from bitten.core.trouble import gate
+from bitten.core.ports import Copy, Person, Repo
+from bitten.core.trouble import Refused, gate
+from bitten.steps.capture import shows
+from bitten.steps.check import Bench
+from bitten.steps.confirm import is_test_path
 from bitten.steps.fix import confirmed
+from bitten.steps.verify import interpreter
 
 
-def close(case: Case, repo: Repo, files: Mapping[str, bytes]) -> Closing:
-    """Commit the fix with `files` (the lesson's) where there is a repository; elsewhere fix.patch and the note stay.
+@dataclass(frozen=True)
+class Plan:
+    """What will be committed: a patch on HEAD, and whole files; `said` is what the person has to know of it."""
 
-    Raises: Refused `close-before-lesson`, `fix-stale`; what the repository refuses.
+    patch: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    said: str = ""
+
+
+def plan(case: Case, repo: Repo, lesson: Mapping[str, bytes], everything: bool = False) -> Plan:
+    """The fix on HEAD; where it rests on uncommitted work, test and lesson alone, or (`everything`) the touched files whole.
+
+    Raises: Refused `close-before-lesson`, `fix-stale`.
     """
-    lesson, fix = learnt(case), fixed(case)
-    gate(repo.snapshot_without(tuple(files)) == fix.tree or not repo.difference(fix.tree, repo.snapshot(), ).files, "fix-stale",
-         "The tree has changed since the fix was proven.", way="bitten verify")
-    commit = repo.commit(fix.patch, files, message(case)) if repo.is_git else ""
-    return Closing(lesson, commit, note(case, commit))
+    learnt(case)
+    fix = fixed(case)
+    now = repo.snapshot()
+    stale = set(repo.difference(fix.tree, now).files) & {touch.split(":")[0] for touch in fix.touches}
+    gate(not stale, "fix-stale", f"Changed since the fix was proven: {', '.join(sorted(stale))}.", way="bitten verify")
+    if not repo.is_git or _applies(repo, fix.patch, lesson):
+        return Plan(fix.patch, lesson)
+    whole = repo.files_at(fix.tree, [each.split(":")[0] for each in fix.touches])
+    taken = {path: content for path, content in whole.items() if content is not None and (everything or is_test_path(path))}
+    left = "" if everything else "The cause lies in uncommitted work: committed were test and lesson; the fix stays in your tree."
+    return Plan("", {**taken, **lesson}, left)
+
+
+def close(case: Case, chosen: Plan, bench: Bench, person: Person) -> Closing:
+    """Commit what was planned. Raises: Refused `commit-does-not-hold`; what the repository refuses."""
+    repo = bench.repo
+    if not repo.is_git:
+        return Closing(learnt(case), "", note(case, ""))
+    _holds(case, chosen, bench, person)
+    commit = repo.commit(chosen.patch, chosen.files, message(case))
+    return Closing(learnt(case), commit, note(case, commit) + (f"\n{chosen.said}" if chosen.said else ""))
+
+
+def _applies(repo: Repo, patch: str, lesson: Mapping[str, bytes]) -> bool:
+    try:
+        repo.prepared(patch, lesson)
+    except Refused as refused:
+        if refused.slug == "fix-entangled":
+            return False
+        raise
+    return True
+
+
+def _holds(case: Case, chosen: Plan, bench: Bench, person: Person) -> None:
+    """Prove the commit's own tree, where it is not the one that was verified."""
+    tree = bench.repo.prepared(chosen.patch, chosen.files)
+    differing = [path for path in bench.repo.difference(bench.repo.snapshot(), tree).files if path not in chosen.files or is_test_path(path)]
+    if not differing:
+        return
+    with person.progress("the commit's own tree, which is not the verified one"), bench.sandbox.copy(bench.allowed) as copy:
+        copy.write(bench.repo.files_at(tree, differing))
+        why = _broken(case, copy, bench)
+    gate(not why, "commit-does-not-hold", "HEAD with the fix alone does not hold.",
+         f"{why} It rests on uncommitted work in: {', '.join(differing[:5])}.", "commit that work first, or:  bitten close --all")
+
+
+def _broken(case: Case, copy: Copy, bench: Bench) -> str:
+    fix = fixed(case)
+    names = bench.repo.new_tests(fix.scope.test, fix.confirmation.tree, fix.tree)
+    tests = copy.test(fix.scope.test, names, interpreter(case), timeout=bench.timeout)
+    if not tests.run.ended_well:
+        return "The test fails there."
+    shown = shows(copy.run(case.failure.run.command, timeout=bench.timeout), case.expected)
+    return f"The command fails there: {shown}." if shown else ""
 
 
 def learnt(case: Case) -> Lesson:
+    """The lesson that stands. Raises: Refused `close-before-lesson`."""
     link = case.links[3] if len(case.links) > 3 else None
-    gate(isinstance(link, Lesson), "close-before-lesson", "There is no lesson yet.", way="bitten learn")
+    gate(isinstance(link, Lesson), "close-before-lesson", "There is no lesson yet.", way="bitten verify, then bitten close")
     assert isinstance(link, Lesson)
     return link
 
 
 def fixed(case: Case) -> Fix:
+    """The fix that stands. Raises: Refused `verify-before-fix`."""
     link = case.links[1] if len(case.links) > 1 else None
     gate(isinstance(link, Fix), "verify-before-fix", "There is no fix yet.", way="bitten verify")
     assert isinstance(link, Fix)
@@ -39,9 +108,16 @@ def fixed(case: Case) -> Fix:
 
 def message(case: Case) -> str:
     """Imperative subject, the why in the body, trailers that lead back to the case."""
-    evidence = confirmed(case).evidence
-    return ""
+    evidence, fix = confirmed(case).evidence, fixed(case)
+    fact, value = evidence.deciding
+    where = evidence.hypothesis.scope[0] if evidence.hypothesis.scope else fix.scope.parts[0]
+    return (f"Fix {where.split(':')[-1]}: {evidence.hypothesis.claim}"[:72].rstrip() + "\n\n"
+            f"{evidence.hypothesis.claim}\n{evidence.hypothesis.because}\nDecided by {fact} = {value}; the test {fix.scope.test} failed without this.\n\n"
+            f"Bitten-Signature: {case.failure.facts.get('signature')}\nBitten-Check: {evidence.hypothesis.check.supports_if}\n")
 
 
 def note(case: Case, commit: str) -> str:
-    return ""
+    """Three lines for chat or stand-up: what bit, why, and what holds it now."""
+    evidence, fix = confirmed(case).evidence, fixed(case)
+    held = f"Held by {fix.scope.test}" + (f", commit {commit[:12]}." if commit else ", see fix.patch.")
+    return f"{case.failure.facts.get('signature')}\nCause: {evidence.hypothesis.claim} ({evidence.place or ', '.join(fix.scope.parts)}).\n{held}"

@@ -82,7 +82,7 @@ class _Proof:
              way=f"add one to {test}, or name another file:  bitten fix --test PATH")
         with self.person.progress(f"{colour}: {test} on the {'base' if files else 'fix'}"), self.bench.sandbox.copy(self.bench.allowed) as copy:
             copy.write(files)
-            seen = copy.test(test, names, _interpreter(self.case), timeout=self.bench.timeout)
+            seen = copy.test(test, names, interpreter(self.case), timeout=self.bench.timeout)
         self._keep(colour, seen)
         return TestRun(seen.run, tuple(_final(seen.outcomes)))
 
@@ -92,8 +92,8 @@ class _Proof:
             seen = copy.run(failure.run.command, timeout=self.bench.timeout)
         self._keep("rerun", seen)
         gate(not seen.refused, "rerun-kept-from", "The copy kept the command from something.", " ".join(seen.refused), "bitten verify --allow-net")
-        rerun = Rerun(seen.run, {name: value for name, value in seen.facts.items() if name not in ("stdout", "stderr") or _asked(failure.expected, name)},
-                      failure.expected)
+        rerun = Rerun(seen.run, {name: value for name, value in seen.facts.items() if name not in ("stdout", "stderr") or _asked(self.case.expected, name)},
+                      self.case.expected)
         gate(rerun.passes, "command-still-fails", "The original command still fails with the fix.", _ending(seen, rerun), "bitten diagnose")
         return rerun
 
@@ -119,7 +119,8 @@ def _ending(seen: Observed, rerun: Rerun) -> str:
     return f"Expected {rerun.missed[0]}." if rerun.missed else f"It ended with exit {seen.run.exit}."
 
 
-def _interpreter(case: Case) -> str:
+def interpreter(case: Case) -> str:
+    """The Python that ran the failing program; whatever is called so where none was seen."""
     return str(case.failure.surroundings.environment.get("interpreter", "python"))
 
 
