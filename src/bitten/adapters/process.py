@@ -33,11 +33,12 @@ FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: `exit` is None when a signal ended it."""
+    """How a command ended: `exit` is None when a signal ended it; `interrupted` when ^C was typed meanwhile."""
 
     exit: int | None
     signal: int | None
     seconds: float
+    interrupted: bool = False
 
 
 def run(argv: Sequence[str], env: Mapping[str, str], tape: Tape) -> Ended:
@@ -53,18 +54,17 @@ def run(argv: Sequence[str], env: Mapping[str, str], tape: Tape) -> Ended:
         finally:
             streams.close_childs()
         with _forwarding(pid):
-            status = _Pump(pid, streams, tape, wake).run()
-    return _ended(status, time.monotonic() - began)
+            pump = _Pump(pid, streams, tape, wake)
+            status = pump.run()
+    return _ended(status, time.monotonic() - began, pump.interrupted)
 
 
-def end_like(ended: Ended) -> int:
-    """The exit code to leave with; when a signal ended the command, die by the same one, so that `$?` is the same."""
-    if ended.signal is None:
-        return ended.exit or 0
+def end_like(number: int) -> int:
+    """Die by the signal that ended the command, so that `$?` is the same; its exit code where we survive it."""
     with contextlib.suppress(OSError, ValueError):  # SIGKILL and SIGSTOP have no handler to restore
-        signal.signal(ended.signal, signal.SIG_DFL)
-    os.kill(os.getpid(), ended.signal)
-    return 128 + ended.signal
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    return 128 + number
 
 
 class _Streams:
@@ -74,6 +74,7 @@ class _Streams:
         terminals = [os.isatty(1), os.isatty(2)]
         self.readers: dict[int, int] = {}
         self.writers: dict[int, int] = {}
+        self.terminal: int | None = None
         if any(terminals):
             self._add_terminal([stream for stream in (1, 2) if terminals[stream - 1]])
         for stream in (1, 2):
@@ -91,20 +92,26 @@ class _Streams:
         self.terminal = reader
         self.resize()
 
-    def resize(self) -> None:
-        """Give the pseudo-terminal the real one's size; without any, 24 by 80 (in a 0 by 0 one tqdm prints empty bars)."""
-        if not hasattr(self, "terminal"):
-            return
-        size = struct.pack("HHHH", 24, 80, 0, 0)
-        for fd in (0, 1, 2):
-            with contextlib.suppress(OSError):
-                size = fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
-                break
+    def resize(self) -> bool:
+        """Give the pseudo-terminal the real one's size. Returns whether that changed it."""
+        if self.terminal is None:
+            return False
+        size = _real_size()
+        changed = size != fcntl.ioctl(self.terminal, termios.TIOCGWINSZ, b"\0" * 8)
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
+        return changed
 
     def close_childs(self) -> None:
         for writer in set(self.writers.values()):
             os.close(writer)
+
+
+def _real_size() -> bytes:
+    """Rows and columns of the first real terminal; without any, 24 by 80 (in a 0 by 0 one tqdm prints empty bars)."""
+    for fd in (0, 1, 2):
+        with contextlib.suppress(OSError):
+            return fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
+    return struct.pack("HHHH", 24, 80, 0, 0)
 
 
 def _pass_bytes_unchanged(terminal: int) -> None:
@@ -184,6 +191,7 @@ class _Pump:
         self.open = set(streams.readers)
         self.status: int | None = None
         self.deaf: set[int] = set()
+        self.interrupted = False
 
     def run(self) -> int:
         while self.open:
@@ -229,8 +237,9 @@ class _Pump:
 
     def _news(self) -> None:
         heard = os.read(self.wake, 512)
-        if signal.SIGWINCH in heard:
-            self.streams.resize()
+        if signal.SIGWINCH in heard and self.streams.resize():
+            os.killpg(0, signal.SIGWINCH)  # the first one reached the command before its terminal had the new size
+        self.interrupted = self.interrupted or signal.SIGINT in heard
         if signal.SIGCHLD in heard and self.status is None:
             self._reap()
 
@@ -245,6 +254,6 @@ class _Pump:
             self.status = status
 
 
-def _ended(status: int, seconds: float) -> Ended:
+def _ended(status: int, seconds: float, interrupted: bool) -> Ended:
     code = os.waitstatus_to_exitcode(status)
-    return Ended(None, -code, seconds) if code < 0 else Ended(code, None, seconds)
+    return Ended(None, -code, seconds, interrupted) if code < 0 else Ended(code, None, seconds, interrupted)

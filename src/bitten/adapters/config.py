@@ -1,0 +1,61 @@
+"""Settings: `[tool.bitten]` in pyproject.toml, or `.bitten.toml` beside it, which wins. An unknown name is an error."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bitten.core.trouble import BadInput
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`budget`: minutes of a person's time before a reset. `ask_after`: seconds of a run above which a re-run is asked for.
+
+    `lessons`: the file that "Things that have bitten us" stands in. `timeout`: seconds for one run in a copy; 0 means
+    five times the failing run, one minute at least.
+    """
+
+    budget: float = 60.0
+    ask_after: float = 30.0
+    lessons: str = "CLAUDE.md"
+    timeout: float = 0.0
+
+
+def settings(root: Path) -> Settings:
+    """Raises: BadInput `bad-settings`, naming the file and the word."""
+    own = _table(root / ".bitten.toml")
+    table = own if own is not None else _in_pyproject(root / "pyproject.toml")
+    try:
+        known = set(Settings.__dataclass_fields__)
+        unknown = set(table) - known
+        if unknown:
+            raise BadInput("bad-settings", f"Unknown setting {sorted(unknown)[0]!r}.", f"Known: {', '.join(sorted(known))}.", "edit [tool.bitten]")
+        return msgspec.convert(table, Settings, strict=True)
+    except msgspec.ValidationError as error:
+        raise BadInput("bad-settings", f"A setting has the wrong type: {error}.", way="edit [tool.bitten]") from None
+
+
+def _in_pyproject(file: Path) -> dict[str, Any]:
+    try:
+        return dict((_table(file) or {}).get("tool", {}).get("bitten", {}))
+    except BadInput:  # the project's file is the project's affair: a broken one must not stop a capture
+        return {}
+
+
+def _table(file: Path) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadInput("bad-settings", f"Can't read {file.name}: {error}.", way=f"mend {file.name}") from None

@@ -1,0 +1,74 @@
+"""ports.Sandbox: a room of its own for each check, watched by the guest. How the room is walled is the sandbox's affair."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bitten.adapters import guest_facts, places
+from bitten.adapters.observe import Redact, observe, ran
+from bitten.adapters.sandbox import Room, open_room
+from bitten.core.case import Command
+from bitten.core.ports import Allowed, Copy, Observed
+
+ESSENTIAL = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+"""Variables that a bare environment keeps: without them programs are not found, or do not start."""
+TEST_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Copies:
+    root: Path
+    probes: Sequence[Path]
+    redact: Redact
+
+    @contextmanager
+    def copy(self, allowed: Allowed = Allowed()) -> Iterator[Copy]:
+        with places.spool() as spool:
+            shared = [spool, places.cache()]
+            with open_room(self.root, places.scratch(), shared, allowed.write, allowed.net) as room:
+                yield RoomCopy(room, self.root, self.probes, self.redact, spool)
+
+
+@dataclass
+class RoomCopy:
+    room: Room
+    root: Path
+    probes: Sequence[Path]
+    redact: Redact
+    spool: Path
+    _runs: int = field(default=0)
+
+    @property
+    def how(self) -> str:
+        return self.room.how
+
+    def run(self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None) -> Observed:
+        spool = self._fresh_spool()
+        env = {name: os.environ[name] for name in ESSENTIAL if name in os.environ} if bare else dict(os.environ)
+        env.update(command.env)
+        env.update(guest_facts.env_for(spool, places.cache(), self.probes, watch, env))
+        ended = self.room.run(command.argv, command.cwd, env, timeout)
+        run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out)
+        return observe(run, (ended.stdout, ended.stderr, ended.output), spool, self.root, self.redact, self.room.refused())
+
+    def test(self, path: str, names: Sequence[str], interpreter: str, *, timeout: float | None = None) -> Observed:
+        nodes = [f"{path}::{name}" for name in names]
+        argv = (interpreter, "-m", "pytest", "-q", "-p", "_bitten_pytest", "-p", "no:cacheprovider", *nodes)
+        return self.run(Command(argv, str(self.root)), timeout=timeout or TEST_SECONDS)
+
+    def write(self, files: Mapping[str, bytes | None]) -> None:
+        if files:
+            self.room.write(files)
+
+    def apply(self, patch: str) -> None:
+        self.room.apply(patch)
+
+    def _fresh_spool(self) -> Path:
+        self._runs += 1
+        folder = self.spool / str(self._runs)
+        folder.mkdir(mode=0o700)
+        return folder

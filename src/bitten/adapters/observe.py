@@ -1,0 +1,32 @@
+"""One run, made into what was observed: how it ended, what it printed, what the guest saw. Judges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bitten.adapters import guest_facts, metrics
+from bitten.core.case import Command, Run, Surroundings
+from bitten.core.ports import Observed
+from bitten.core.prediction import Facts
+
+Redact = Callable[[str], str]
+
+
+def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Path, redact: Redact, refused: tuple[str, ...] = ()) -> Observed:
+    """`printed` is stdout, stderr, and both as they came. Everything is redacted before it becomes a fact."""
+    stdout, stderr, both = (redact(part.decode("utf-8", "replace")) for part in printed)
+    story = guest_facts.read(spool, root)
+    surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
+    return Observed(run, _facts(run, stdout, stderr), story.crashes, story.sightings, surroundings, story.outcomes, refused, both,
+                    story.interpreter)
+
+
+def ran(command: Command, exit_code: int | None, signal: int | None, seconds: float, hung: bool = False) -> Run:
+    return Run(command, exit_code, round(seconds, 3), signal, hung)
+
+
+def _facts(run: Run, stdout: str, stderr: str) -> Facts:
+    """Metrics first: what the run itself is called by, such as `exit`, can't be overwritten by what it printed."""
+    own = {"exit": run.exit, "signal": run.signal, "seconds": run.seconds, "hung": run.hung, "stdout": stdout, "stderr": stderr}
+    return {**metrics.metrics(stderr), **metrics.metrics(stdout), **metrics.script_facts(stderr), **metrics.script_facts(stdout), **own}

@@ -1,0 +1,75 @@
+"""The command line: names, help and the one handler at the edge. Each command stands in `commands/`, loaded when called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from bitten import __version__
+from bitten.core.trouble import Trouble
+
+COMMANDS = {
+    "run": "capture", "expect": "capture",
+    "diagnose": "causes", "suspect": "causes", "check": "causes", "confirm": "causes", "reject": "causes",
+    "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
+    "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases",
+    "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",
+}
+"""Each command's module. Importing them all would cost every start what only one of them needs."""
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"bitten.interfaces.commands.{COMMANDS[cmd_name]}")
+        command = getattr(module, cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """From a failing ML command to a verified fix, with evidence at every step.
+
+    \b
+    bitten run -- make train          capture the failure, see tested hypotheses
+    bitten check                      run what would decide the open ones
+    bitten confirm h1                 read the evidence, name the deciding value
+    bitten verify                     prove the fix and its test
+    bitten close                      one commit of fix, test and lesson
+
+    Alone, it shows the current case and the one next thing to do.
+    """
+    if ctx.invoked_subcommand is None:
+        from bitten.interfaces.commands.cases import overview  # noqa: PLC0415 - only when it is asked for
+
+        overview()
+
+
+def main() -> None:
+    """The edge: troubles become three sentences and an exit code; a fault of ours becomes a report that can be pasted."""
+    try:
+        code = cli(standalone_mode=False)
+    except Trouble as trouble:
+        from bitten.interfaces import text  # noqa: PLC0415 - only when it is needed
+
+        click.echo(text.trouble(trouble), err=True)
+        code = trouble.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        code = 130
+    except Exception as fault:
+        from bitten.interfaces.fault import report  # noqa: PLC0415 - only when it is needed
+
+        code = report(fault)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,115 @@
+"""`bitten run` and `bitten expect`: step 1. The program's own output is untouched; ours follows it on stderr."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from bitten.core.case import Command, Failure, Note, Recurrence, Run
+from bitten.core.ports import Observed
+from bitten.core.prediction import Prediction, parse
+from bitten.interfaces import text
+from bitten.interfaces.wiring import House, OpenCase, end_like
+from bitten.steps import capture
+from bitten.steps.diagnose import diagnose
+
+MISSED = 65
+"""Exit code when the command itself exits 0 but an expectation was missed."""
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--expect", "expectations", multiple=True, metavar="EXPR", help="What must hold afterwards; may be repeated.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
+    """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
+
+    It prints what it prints and exits as it exits; 65 when it exits 0 but an expectation was missed.
+
+    \b
+    bitten run -- make train RUN=charngram
+    bitten run --expect "val_acc >= 0.8" --expect "loss is finite" -- python train.py
+    """
+    house = House.here()
+    expected = tuple(parse(each) for each in expectations)
+    observed = house.runner.run(Command(command, os.getcwd()))
+    if observed.interrupted:  # the person ended it, nothing failed
+        return _leave(observed.run, missed=False)
+    failure = _after(house, observed, expected)
+    return _leave(observed.run, missed=failure is not None)
+
+
+def _after(house: House, observed: Observed, expected: tuple[Prediction, ...]) -> Failure | None:
+    """Join the open case of this command, or open one, or say that it passes now."""
+    known = [case for case in house.open_cases() if capture.same_command(case.case, observed)]
+    expected = expected or next((case.case.failure.expected for case in known), ())
+    failure = capture.capture(observed, expected)
+    if failure is None:
+        _passes(known, observed.run)
+        return None
+    failure = capture.photographed(failure, house.repo)
+    same = next((case for case in known if case.case.failure.facts["signature"] == failure.facts["signature"]), None)
+    _again(same, observed.run) if same else _opened(house, failure, observed, known)
+    return failure
+
+
+def _passes(known: list[OpenCase], run: Run) -> None:
+    for each in known[:1]:
+        with each.visited("run"):
+            each.add([Recurrence(run, passed=True)])
+        click.echo(f"\ncase {each.number} passes now:  bitten verify, or  bitten drop", err=True)
+
+
+def _again(case: OpenCase, run: Run) -> None:
+    with case.visited("run"):
+        case.add([Recurrence(run)])
+    case.house.cases.select(case.folder)
+    click.echo("\n" + text.whole(case.case, case.number, case.document), err=True)
+
+
+def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase]) -> None:
+    """The failure is on disk before anything is asked or thought."""
+    case = house.begin(failure, text.symptom(failure))
+    case.folder.keep_capture(observed)
+    click.echo("\n" + text.headline(failure), err=True)
+    with case.visited("run"):
+        if known:
+            case.add([Note("linked", f"case {known[0].number}: the same command, another failure")])
+        _ask(case)
+        case.add(diagnose(case.case, house.knowledge))
+    click.echo(text.below(case.case, case.number, case.document), err=True)
+    for trouble in house.knowledge.troubles():
+        click.echo(f"  {trouble}", err=True)
+
+
+def _ask(case: OpenCase) -> None:
+    """One question, on a terminal only; Enter skips."""
+    if case.house.person.channel != "terminal" or case.case.failure.expected:
+        return
+    answer = case.house.person.ask("What did you expect?")
+    if answer:
+        case.add([Note("expected", answer)])
+
+
+def _leave(run: Run, missed: bool) -> int:
+    """Leave as the command did: by the same signal, or with its exit code."""
+    if run.signal is not None:
+        return end_like(run.signal)
+    return MISSED if missed and run.exit == 0 else run.exit or 0
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--case", "number", type=int, metavar="N", help="Another case than the current one.")
+def expect(words: tuple[str, ...], number: int | None) -> None:
+    """Say what you expected of the failing command: free text, or FACT OP VALUE, which later runs are held to.
+
+    \b
+    bitten expect training to start, loss to print every 100 steps
+    bitten expect "val_acc >= 0.8"
+    """
+    opened = House.here().case(number)
+    said = " ".join(words)
+    with opened.visited("expect"):
+        opened.add([Note("expected", said)])
+    click.echo(f"case {opened.number}: expected {said}")

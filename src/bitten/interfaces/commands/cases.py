@@ -1,0 +1,104 @@
+"""`bitten` alone, `show`, `cases`, `switch` and `drop`: where things stand, and the one next thing."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from bitten.core import rank
+from bitten.core.case import Drop
+from bitten.interfaces import text
+from bitten.interfaces.commands import options
+from bitten.interfaces.wiring import House, OpenCase
+
+
+def overview() -> None:
+    """The current case and the one next thing; how to begin where there is none."""
+    house = House.here()
+    if house.cases.current() is None:
+        click.echo('no case here yet.\n  next: run the failing command:  bitten run -- CMD')
+        return
+    opened = house.case()
+    for report in opened.journal.reports:
+        click.echo(f"  {report}", err=True)
+    click.echo(text.whole(opened.case, opened.number, opened.document))
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[H]")
+@click.option("--all", "everything", is_flag=True, help="Every hypothesis.")
+@click.option("--evidence", is_flag=True, help="The evidence for each.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@options.case
+def show(name: str | None, everything: bool, evidence: bool, as_json: bool, number: int | None) -> None:
+    """Show the case, or all that was gathered for one hypothesis.
+
+    \b
+    bitten show
+    bitten show h1
+    bitten show --json
+    """
+    opened = House.here().case(number)
+    if as_json:
+        click.echo(json.dumps(plain(opened), ensure_ascii=False, indent=1))
+    elif name or evidence:
+        wanted = [h for h in opened.case.hypotheses if not name or name.lower() in (h.id, h.id[1:])]
+        click.echo("\n\n".join(text.evidence(found) if (found := opened.case.latest(h)) else f"{h.id}: {h.claim}: untested" for h in wanted))
+    else:
+        click.echo(text.whole(opened.case, opened.number, opened.document, everything))
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def cases(as_json: bool) -> None:
+    """List every case of this project, newest last."""
+    house = House.here()
+    every = [house.load(folder) for folder in house.cases.all()]
+    if as_json:
+        click.echo(json.dumps([plain(each) for each in every], ensure_ascii=False, indent=1))
+    elif every:
+        click.echo(text.table((str(each.number), text.standing(each.case), text.symptom(each.case.failure)[:80]) for each in every))
+    else:
+        click.echo("no case here yet.")
+
+
+@click.command()
+@click.argument("number", type=int)
+def switch(number: int) -> None:
+    """Make case NUMBER the current one."""
+    opened = House.here().case(number)
+    opened.house.cases.select(opened.folder)
+    click.echo(text.whole(opened.case, opened.number, opened.document))
+
+
+@click.command()
+@click.argument("reason", nargs=-1)
+@options.case
+def drop(reason: tuple[str, ...], number: int | None) -> None:
+    """Give a case up; nothing of it is lost.
+
+    \b
+    bitten drop "it was the disk"
+    """
+    opened = House.here().case(number)
+    with opened.visited("drop"):
+        opened.add([Drop(" ".join(reason))])
+    click.echo(f"case {opened.number} dropped.")
+
+
+def plain(opened: OpenCase) -> dict[str, object]:
+    """A case as a script would read it."""
+    case = opened.case
+    crash = case.failure.root
+    return {
+        "case": opened.number, "step": case.step.name.lower(), "open": case.is_open, "symptom": text.symptom(case.failure),
+        "signature": case.failure.facts.get("signature"), "exit": case.failure.run.exit, "signal": case.failure.run.signal,
+        "seconds": case.failure.run.seconds, "expected": [str(each) for each in case.expected],
+        "missed": [str(each) for each in case.failure.missed],
+        "site": {"file": crash.site.file, "line": crash.site.line, "function": crash.site.function} if crash and crash.site else None,
+        "hypotheses": [{"id": h.id, "claim": h.claim, "class": h.kind, "likelihood": h.likelihood.value, "generic": h.generic,
+                        "verdict": verdict.value if (verdict := case.verdict(h)) else None, "scope": list(h.scope), "place": h.place,
+                        "source": h.source, "supports_if": str(h.check.supports_if), "refutes_if": str(h.check.refutes_if)}
+                       for h in rank.shown(case, everything=True)],
+    }

@@ -1,0 +1,177 @@
+"""`diagnose`, `suspect`, `check`, `confirm` and `reject`: from a failure to a cause that a person has confirmed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from bitten.core import rank
+from bitten.core.case import Evidence, Hypothesis
+from bitten.core.ladder import hour_is_up
+from bitten.core.next import undecided
+from bitten.core.ports import Allowed
+from bitten.core.trouble import Refused, gate
+from bitten.interfaces import text
+from bitten.interfaces.commands import options
+from bitten.interfaces.wiring import House, OpenCase
+from bitten.steps import check as checking
+from bitten.steps import confirm as confirming
+from bitten.steps.diagnose import diagnose as diagnosing
+from bitten.steps.diagnose import evidence_at_hand
+from bitten.steps.suspect import suspect as suspecting
+
+
+@click.command()
+@options.case
+@click.option("--all", "everything", is_flag=True, help="Show every hypothesis, not only the first three.")
+def diagnose(number: int | None, everything: bool) -> None:
+    """Form ranked hypotheses, and run the checks that may start without asking.
+
+    \b
+    bitten diagnose
+    bitten diagnose --all
+    """
+    opened = House.here().case(number)
+    with opened.visited("diagnose"):
+        _within_the_hour(opened)
+        opened.add(diagnosing(opened.case, opened.house.knowledge))
+        if not _costs(opened, undecided(opened.case)):
+            _run(opened, [each for each in rank.to_run(opened.case) if not each.generic], Allowed(), None)
+    click.echo(text.whole(opened.case, opened.number, opened.document, everything))
+
+
+@click.command()
+@click.argument("claim")
+@click.option("--check", "look", required=True, metavar="LOOK",
+              help="captured | probe:NAME | env:NAME=VALUE | tree:REVISION | bare | patch:FILE | a command that prints `bitten-fact name=json`.")
+@click.option("--supports-if", required=True, metavar="EXPR", help="The fact that would support the claim.")
+@click.option("--refutes-if", required=True, metavar="EXPR", help="The fact that would refute it.")
+@click.option("--scope", multiple=True, metavar="FILE[:NAME]", help="Where the cause would be mended.")
+@options.case
+def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tuple[str, ...], number: int | None) -> None:
+    """Add your own hypothesis, with the check that decides it.
+
+    \b
+    bitten suspect "the last batch is short" --check "python count.py" --supports-if "rows < 128" --refutes-if "rows == 128"
+    bitten suspect "the rate is too high" --check env:LR=0.001 --supports-if "symptom.depends == true" --refutes-if "symptom.depends == false"
+    """
+    opened = House.here().case(number)
+    with opened.visited("suspect"):
+        _within_the_hour(opened)
+        hypothesis = suspecting(opened.case, claim, look, supports_if, refutes_if, scope, opened.house.person, opened.house.read)
+        opened.add([hypothesis])
+        captured = evidence_at_hand(hypothesis, opened.case.failure)
+        opened.add([captured] if captured else [])
+    click.echo(text.whole(opened.case, opened.number, opened.document, everything=True))
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[H]...")
+@click.option("--on", "tree", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="TREE",
+              help="Do the check on another tree of the project; nothing is added to the case.")
+@click.option("--json", "as_json", is_flag=True, help="Print the evidence as JSON.")
+@click.option("--yes", is_flag=True, help="Start without asking, whatever it costs.")
+@options.timeout
+@options.allow
+@options.case
+def check(names: tuple[str, ...], tree: Path | None, as_json: bool, yes: bool, timeout: float | None, allowed: Allowed, number: int | None) -> None:
+    """Run what would decide a hypothesis, in a throw-away copy; without names, all that are open, cheapest first.
+
+    \b
+    bitten check
+    bitten check h2 --allow-net
+    bitten check h1 --on ../patched-tree
+    """
+    opened = House.here().case(number)
+    wanted = [confirming.hypothesis_named(opened.case, name) for name in names] or rank.to_run(opened.case)
+    with opened.visited("check"):
+        _agreed(opened, wanted, yes)
+        found = _elsewhere(opened, wanted, tree, allowed, timeout) if tree else _run(opened, wanted, allowed, timeout)
+    if as_json:
+        click.echo(json.dumps([_plain(each) for each in found], ensure_ascii=False, indent=1))
+        return
+    for each in found:
+        click.echo(text.evidence(each) + "\n")
+    if not tree:
+        click.echo(text.following(opened.case))
+
+
+@click.command()
+@click.argument("name", metavar="H")
+@options.case
+def confirm(name: str, number: int | None) -> None:
+    """Read the evidence for H, and name the value that decided it. Only a person at a terminal can.
+
+    \b
+    bitten confirm h1
+    """
+    opened = House.here().case(number)
+    with opened.visited("confirm"):
+        opened.house.person.show(text.evidence(confirming.evidence_to_confirm(opened.case, name)))
+        opened.add([confirming.confirm(opened.case, name, opened.house.person, opened.house.repo)])
+    click.echo(text.following(opened.case))
+
+
+@click.command()
+@click.argument("name", metavar="H")
+@click.argument("reason", nargs=-1)
+@options.case
+def reject(name: str, reason: tuple[str, ...], number: int | None) -> None:
+    """Say that H is not the cause, in spite of any support, and why.
+
+    \b
+    bitten reject h2 "the items come from one file, they can't vary"
+    """
+    opened = House.here().case(number)
+    with opened.visited("reject"):
+        opened.add([confirming.reject(opened.case, name, " ".join(reason))])
+    click.echo(text.following(opened.case))
+
+
+def _run(opened: OpenCase, wanted: list[Hypothesis], allowed: Allowed, timeout: float | None) -> list[Evidence]:
+    if not wanted:
+        return []
+    bench = opened.house.bench(opened, allowed, timeout)
+    with opened.house.person.progress(f"{opened.case.failure.run.command.argv[0]} in a throw-away copy"):
+        return [each for each in opened.add(checking.check(opened.case, wanted, bench)) if isinstance(each, Evidence)]
+
+
+def _elsewhere(opened: OpenCase, wanted: list[Hypothesis], tree: Path, allowed: Allowed, timeout: float | None) -> list[Evidence]:
+    bench = opened.house.bench(opened, allowed, timeout, tree.resolve())
+    places = {each.id: found.place for each in wanted if (found := opened.case.latest(each))}
+    with opened.house.person.progress(f"the check on {tree}"):
+        return [next(checking.check(opened.case, [each], bench, on_base=False, place=places.get(each.id, ""))) for each in wanted]
+
+
+def _costs(opened: OpenCase, wanted: list[Hypothesis]) -> str:
+    """Why a re-run may not start without asking; empty when it may (promise P8)."""
+    failure = opened.case.failure
+    if failure.surroundings.environment.get("accelerator"):
+        return "The failing run used an accelerator."
+    if failure.run.seconds > opened.house.settings.ask_after and checking.cost(opened.case, wanted) > 0:
+        return f"The failing run took {failure.run.seconds:.0f} s."
+    return ""
+
+
+def _agreed(opened: OpenCase, wanted: list[Hypothesis], yes: bool) -> None:
+    """Ask before a costly re-run; where nobody can answer, refuse and say what it would cost."""
+    why = _costs(opened, wanted)
+    if not why or yes:
+        return
+    price = f"About {checking.cost(opened.case, wanted):.0f} s: {text.command(opened.case.failure)}"
+    asked = opened.house.person.channel == "terminal" and opened.house.person.ask(f"{why} {price}. Run it?", "y").lower().startswith("y")
+    if not asked:
+        raise Refused("check-costs", why, price, "bitten check --yes")
+
+
+def _within_the_hour(opened: OpenCase) -> None:
+    gate(not hour_is_up(opened.case, opened.house.settings.budget * 60), "hour-is-up", "The hour is up: stop, and reset.",
+         "Re-read debug.md, update the symptom, and show the bug in ten lines.", "bitten reset")
+
+
+def _plain(found: Evidence) -> dict[str, object]:
+    return {"hypothesis": found.hypothesis.id, "claim": found.hypothesis.claim, "verdict": found.verdict.value, "place": found.place,
+            "supports_if": str(found.hypothesis.check.supports_if), "refutes_if": str(found.hypothesis.check.refutes_if),
+            "unclear": found.unclear, "facts": dict(found.facts)}

@@ -1,0 +1,171 @@
+"""debug.md, in the recipe's own form, drawn from a case. Knows no file; the person's two sections are merged elsewhere."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+from collections.abc import Iterable, Iterator
+
+from bitten.core import rank
+from bitten.core.case import (Closing, Confirmation, Crash, Evidence, FileSeen, Fix, Frame, Hypothesis, Lesson, Verification,
+                              ending)
+from bitten.core.ladder import Case, Link
+from bitten.core.next import next_step
+from bitten.interfaces import text
+
+EXPECTED, TRIED = "What I expected", "What I've already tried"
+"""The person's own sections: read back, never overwritten."""
+
+
+def draw(case: Case, began: float) -> str:
+    """The whole document. `began` is when the case was opened, in seconds since the epoch."""
+    date = datetime.datetime.fromtimestamp(began, tz=datetime.timezone.utc).astimezone().date()
+    sections = {"Command": _command(case), EXPECTED: expected(case), "What happened": _happened(case), TRIED: tried(case),
+                "Config and data": _files(case), "Environment": _environment(case), "What changed": _changed(case),
+                "Files to read": _to_read(case), "Hypotheses": _hypotheses(case), "Evidence": _evidence(case), "Where it stands": _stands(case)}
+    body = "\n".join(f"## {heading}\n\n{content}\n" for heading, lines in sections.items() if (content := "\n".join(lines).strip("\n")))
+    return f"# bug-{date}\n\n{body}"
+
+
+def _command(case: Case) -> Iterator[str]:
+    command = case.failure.run.command
+    yield from _fenced([shlex.join(command.argv)])
+    yield f"\nin `{command.cwd}`; ready to paste: `run.sh`"
+
+
+def expected(case: Case) -> Iterator[str]:
+    """The person's words, and the expectations that were armed; an empty line of dots invites them to say it."""
+    words = [note.text for note in case.notes if note.about == "expected"]
+    yield words[-1] if words else ("" if case.failure.expected else "_(say here what you expected)_")
+    yield from (f"- `{each}`" for each in case.failure.expected)
+
+
+def _happened(case: Case) -> Iterator[str]:
+    failure = case.failure
+    yield f"{text.symptom(failure)}\n\n{text.origin(failure)}\n"
+    for crash in failure.crashes:
+        yield f"{crash.role} · {crash.process}\n" if crash.process else f"{crash.role}\n"
+        yield from _fenced(_traceback(crash))
+        yield from _variables(crash)
+    if not failure.crashes:
+        yield from _fenced(str(failure.facts.get("stderr") or failure.facts.get("stdout") or "(it printed nothing)").splitlines()[-40:])
+    yield from (f"\n- {note}" for note in failure.surroundings.notes)
+
+
+def _traceback(crash: Crash) -> Iterator[str]:
+    for frame in crash.frames:
+        yield f'  File "{frame.file}", line {frame.line}, in {frame.function}'
+        if frame.text:
+            yield f"    {frame.text.strip()}"
+    yield f"{crash.type}: {crash.message}"
+
+
+def _variables(crash: Crash) -> Iterator[str]:
+    known = [frame for frame in crash.frames if frame.variables]
+    if known:
+        yield "\nVariables, innermost first:\n"
+        yield from _fenced(line for frame in reversed(known) for line in _of(frame))
+
+
+def _of(frame: Frame) -> Iterator[str]:
+    yield f"{frame.file}:{frame.line} in {frame.function}"
+    yield from (f"    {name} = {value}" for name, value in frame.variables.items())
+
+
+def tried(case: Case) -> Iterator[str]:
+    words = [note.text for note in case.notes if note.about == "tried"]
+    yield words[-1] if words else "Nothing yet."
+
+
+def _files(case: Case) -> Iterator[str]:
+    for each in case.failure.surroundings.files:
+        yield f"- {each.role}: `{each.path}`{_size(each)}"
+
+
+def _size(each: FileSeen) -> str:
+    many = f", {each.count} files" if each.count > 1 else ""
+    return f" ({each.size:,} bytes{many})" if each.size >= 0 else many
+
+
+def _environment(case: Case) -> Iterator[str]:
+    yield from (f"- {name}: {value}" for name, value in case.failure.surroundings.environment.items())
+
+
+def _changed(case: Case) -> Iterator[str]:
+    around = case.failure.surroundings
+    if around.head:
+        yield f"HEAD is {around.head[:12]}; not committed:" if around.changed else f"HEAD is {around.head[:12]}; nothing uncommitted."
+    yield from (f"- `{path}`" for path in around.changed)
+
+
+def _to_read(case: Case) -> Iterator[str]:
+    """Files of the stack, innermost first, then uncommitted ones, then configs, each with its reason."""
+    reasons: dict[str, str] = {}
+    for frame in (f for crash in case.failure.crashes for f in reversed(crash.frames) if f.mine):
+        reasons.setdefault(frame.file, f"in the stack, line {frame.line}")
+    for hypothesis in case.hypotheses:
+        for part in hypothesis.scope:
+            reasons.setdefault(part.split(":")[0], f"{hypothesis.id} points there")
+    for path in case.failure.surroundings.changed:
+        reasons.setdefault(path, "changed, not committed")
+    for each in case.failure.surroundings.files:
+        if each.role == "config":
+            reasons.setdefault(each.path, "config that was read")
+    yield from (f"- `{path}`: {reason}" for path, reason in list(reasons.items())[:12])
+
+
+def _hypotheses(case: Case) -> Iterator[str]:
+    for each in rank.shown(case, everything=True):
+        yield f"{each.id[1:]}. **{each.claim}** ({_standing(case, each)})"
+        yield f"   - because {each.because}" if each.because else ""
+        yield f"   - supported if `{each.check.supports_if}`, refuted if `{each.check.refutes_if}`"
+        yield f"   - would look the same: {'; '.join(each.looks_like)}" if each.looks_like else ""
+
+
+def _standing(case: Case, hypothesis: Hypothesis) -> str:
+    verdict = case.verdict(hypothesis)
+    words = [hypothesis.likelihood.value, "rejected" if case.rejected(hypothesis) else verdict.value if verdict else "untested",
+             f"from {hypothesis.source}", "generic" if hypothesis.generic else ""]
+    return ", ".join(word for word in words if word)
+
+
+def _evidence(case: Case) -> Iterator[str]:
+    for found in _latest(case):
+        yield f"\n{found.hypothesis.id}: {found.verdict.value}" + (f", {found.unclear}" if found.unclear else "") + "\n"
+        yield from _fenced(f"{name} = {text.short(value, 400)}" for name, value in found.facts.items() if value is not None)
+
+
+def _latest(case: Case) -> list[Evidence]:
+    return [found for h in case.hypotheses if (found := case.latest(h))]
+
+
+def _stands(case: Case) -> Iterator[str]:
+    yield from (f"- a fix did not hold ({each.slug}): {each.reason}" for each in case.withdrawals)
+    for link in case.links:
+        yield f"- {type(link).__name__.lower()}: {_told(link)}"
+    step = next_step(case)
+    yield f"- next: {step.why}: `{step.command}`"
+
+
+def _told(link: Link) -> str:
+    match link:
+        case Confirmation(evidence=found, by=who, channel=channel, typed=typed):
+            return f"{found.hypothesis.id}, by {who} in a {channel}, who read {found.deciding[0]} = {typed}"
+        case Fix(touches=touches):
+            return ", ".join(touches)
+        case Verification(red=red, green=green, rerun=rerun):
+            return (f"red on the base ({len(red.outcomes)} tests), green on the fix ({len(green.outcomes)}), "
+                    f"the command {ending(rerun.run)} in {rerun.run.seconds:.1f} s, the cause refuted")
+        case Lesson(text=words, local=reason):
+            return words or f"local: {reason}"
+        case Closing(commit=commit):
+            return commit[:12] or "outside a repository: fix.patch"
+
+
+def _fenced(lines: Iterable[str]) -> Iterator[str]:
+    """A code block whose fence no line of it can close."""
+    kept = list(lines)
+    ticks = "`" * max([3, *(len(line) - len(line.lstrip("`")) + 1 for line in (each.strip() for each in kept) if line.startswith("```"))])
+    yield ticks
+    yield from kept
+    yield ticks

@@ -1,0 +1,156 @@
+"""A case on a terminal: dense, in the order a person asks. Draws what it is given; decides nothing, prints nothing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+
+import click
+
+from bitten.core import rank
+from bitten.core.case import Crash, Evidence, Failure, Hypothesis, Verdict, ending
+from bitten.core.ladder import BUDGET, Case
+from bitten.core.next import next_step
+from bitten.core.prediction import Facts, Json
+from bitten.core.trouble import Trouble
+
+MARKS = {Verdict.SUPPORTS: ("✓ supported", "green"), Verdict.REFUTES: ("✗ refuted", "red"), Verdict.UNCLEAR: ("? unclear", "yellow"),
+         None: ("· untested", "bright_black")}
+
+
+def trouble(error: Trouble) -> str:
+    """What happened, why, and what to type."""
+    lines = [click.style("✗ ", fg="red") + error.what, f"  {error.why}" if error.why else "", f"  way out:  {error.way}" if error.way else "",
+             click.style(f"  [{error.slug}]", dim=True)]
+    return "\n".join(line for line in lines if line)
+
+
+def whole(case: Case, number: int, document: str, everything: bool = False) -> str:
+    """Failure, hypotheses, the clock once half of the hour is gone, and the one next thing."""
+    blocks = [headline(case.failure), f"  {_where(case, number, document)}", "", *hypotheses(case, everything), *clock(case), "", following(case)]
+    return "\n".join(blocks)
+
+
+def headline(failure: Failure) -> str:
+    return click.style("✗ ", fg="red") + click.style(_shorten(symptom(failure), 400), bold=True) + f"\n  {origin(failure)}"
+
+
+def symptom(failure: Failure) -> str:
+    """The failure in one line: the root exception, the missed expectation, or how the command ended."""
+    if failure.root is not None:
+        return f"{failure.root.type.removeprefix('builtins.')}: {first_line(failure.root.message)}"
+    if failure.missed:
+        return f"expected {failure.missed[0]}; " + measured(failure.missed[0].fact, failure.facts)
+    return f"{shlex.join(failure.run.command.argv)} ended with {ending(failure.run)}"
+
+
+def measured(fact: str, facts: Facts) -> str:
+    value = facts.get(fact)
+    return f"{fact} was never measured" if value is None else f"measured {short(value)}"
+
+
+def origin(failure: Failure) -> str:
+    command = shlex.join(failure.run.command.argv)
+    inner = failure.surroundings.environment.get("command", "")
+    chain = f"{command} → {inner}" if inner and inner != command else command
+    parts = [_shorten(chain, 120), f"{ending(failure.run)} after {failure.run.seconds:.1f} s", failure.root.process if failure.root else ""]
+    return " · ".join(part for part in parts if part)
+
+
+def _where(case: Case, number: int, document: str) -> str:
+    times = sum(not each.passed for each in case.recurrences)
+    again = f" · seen {times + 1} times" if times else ""
+    return f"case {number} · {document}{again}"
+
+
+def hypotheses(case: Case, everything: bool = False) -> Iterator[str]:
+    """Two lines for each: likelihood, verdict and claim; then what was measured, or what would decide it."""
+    listed = rank.shown(case, everything)
+    for each in listed:
+        yield _claim(case, each)
+        if detail := _detail(case, each):
+            yield " " * 15 + click.style(detail, dim=True)
+    hidden = len(case.hypotheses) - len(listed)
+    if hidden > 0:
+        yield click.style(f"  … {hidden} more: bitten show --all", dim=True)
+
+
+def _claim(case: Case, hypothesis: Hypothesis) -> str:
+    mark, colour = MARKS[case.verdict(hypothesis)] if not case.rejected(hypothesis) else ("✗ rejected", "red")
+    generic = " (generic)" if hypothesis.generic else ""
+    return (f"  {hypothesis.id[1:]:<2} {hypothesis.likelihood.value:<9} {click.style(f'{mark:<12}', fg=colour)} {hypothesis.claim}{generic}"
+            + (click.style(f"   {hypothesis.place}", dim=True) if hypothesis.place else ""))
+
+
+def _detail(case: Case, hypothesis: Hypothesis) -> str:
+    evidence = case.latest(hypothesis)
+    if evidence is None:
+        seconds = rank.runs(hypothesis.check) * case.failure.run.seconds
+        return f"a {max(1, seconds):.0f} s run decides:  bitten check {hypothesis.id}" if seconds >= 0.1 else f"decides:  bitten check {hypothesis.id}"
+    if evidence.unclear:
+        return evidence.unclear
+    fact, value = evidence.deciding
+    return hypothesis.because if evidence.verdict is Verdict.SUPPORTS and hypothesis.because else f"{fact} = {short(value)}"
+
+
+def evidence(found: Evidence) -> str:
+    """All that was gathered for one hypothesis: predictions first, then what was measured, then the verdict."""
+    check, (mark, colour) = found.hypothesis.check, MARKS[found.verdict]
+    lines = [f"{found.hypothesis.id}: {found.hypothesis.claim}", f"  because         {found.hypothesis.because}",
+             f"  supported if    {check.supports_if}", f"  refuted if      {check.refutes_if}",
+             f"  measured        {'from captured facts, no run' if found.run is None else _ran(found)}",
+             f"  at              {found.place}" if found.place else "", *facts(found),
+             f"  verdict         {click.style(mark, fg=colour)}" + (f": {found.unclear}" if found.unclear else ""),
+             f"  looks the same  {'; '.join(found.hypothesis.looks_like)}" if found.hypothesis.looks_like else "",
+             f"  raw output      evidence/{found.output}/output" if found.output else ""]
+    return "\n".join(line for line in lines if line)
+
+
+def facts(found: Evidence) -> Iterator[str]:
+    """Facts, the deciding one marked."""
+    deciding = found.deciding[0]
+    names = [name for name in found.facts if name not in ("signature", "stdout", "stderr") and found.facts[name] is not None]
+    for name in sorted(names, key=lambda each: (each != deciding, each)):
+        mark = click.style("→", bold=True) if name == deciding else " "
+        yield f"    {mark} {name} = {short(found.facts[name])}"
+
+
+def _ran(found: Evidence) -> str:
+    assert found.run is not None
+    return f"{shlex.join(found.run.command.argv)}, {ending(found.run)} after {found.run.seconds:.1f} s, in a throw-away copy"
+
+
+def clock(case: Case, budget: float = BUDGET) -> Iterator[str]:
+    spent = case.person_seconds()
+    if spent > budget / 2:
+        yield f"  clock: {spent / 60:.0f} of {budget / 60:.0f} min of your time"
+
+
+def following(case: Case) -> str:
+    step = next_step(case)
+    return f"  next: {step.why}:  {click.style(step.command, bold=True)}"
+
+
+def stack(crash: Crash) -> Iterator[str]:
+    for frame in crash.frames:
+        yield f"  {frame.file}:{frame.line} in {frame.function}" + (f"    {frame.text.strip()}" if frame.text else "")
+
+
+def table(rows: Iterable[tuple[str, ...]]) -> str:
+    """Columns, left-aligned, two blanks between."""
+    rows = list(rows)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+
+def short(value: Json, limit: int = 160) -> str:
+    return _shorten(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), limit)
+
+
+def first_line(text: str) -> str:
+    return text.strip().split("\n")[0]
+
+
+def _shorten(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
