@@ -1,0 +1,192 @@
+"""Where cases live: `.bitten/N-slug/`, hidden from git by its own .gitignore. Knows no event; all it writes has passed the redactor."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import stat
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+import msgspec
+
+from bitten.core.case import Command
+from bitten.core.ports import Observed
+from bitten.core.prediction import Json
+from bitten.core.trouble import BadInput
+
+NAME = ".bitten"
+Redact = Callable[[str], str]
+_SMALL_WORDS = frozenset(("a", "an", "and", "as", "at", "be", "but", "by", "for", "from", "in", "is", "of", "on", "or",
+                          "that", "the", "to", "with"))
+
+
+def lay(root: Path) -> Path:
+    """The folder of all cases, made on first use."""
+    home = root / NAME
+    if not (home / ".gitignore").exists():
+        home.mkdir(mode=0o700, exist_ok=True)
+        write(home / ".gitignore", "*\n")
+    return home
+
+
+def write(path: Path, text: str, mode: int = 0o600) -> None:
+    """On disk when this returns, whole or not at all."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
+        file.write(as_bytes(text))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def as_bytes(text: str) -> bytes:
+    """File names and output that are not UTF-8 come out as they went in; other lone surrogates as an escape."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace")
+
+
+def slug(message: str) -> str:
+    """At most five words of a message, small words at the end dropped: it names a folder, so it is plain ASCII."""
+    plain = unicodedata.normalize("NFKD", message).encode("ascii", "ignore").decode().lower()
+    words = [word[:20] for word in re.findall(r"[a-z][a-z0-9]*", plain.replace("'", ""))][:5]
+    while words and words[-1] in _SMALL_WORDS:
+        words.pop()
+    return "-".join(words) or "failure"
+
+
+@dataclass(frozen=True)
+class CaseFolder:
+    path: Path
+
+    @property
+    def number(self) -> int:
+        return int(self.path.name.split("-")[0])
+
+    @property
+    def capture(self) -> Path:
+        return self.path / "capture"
+
+    @property
+    def evidence(self) -> Path:
+        return self.path / "evidence"
+
+    @property
+    def debug_md(self) -> Path:
+        return self.path / "debug.md"
+
+    @property
+    def fix_patch(self) -> Path:
+        return self.path / "fix.patch"
+
+    def write_run_sh(self, command: Command, redact: Redact) -> None:
+        write(self.path / "run.sh", run_sh(command, redact), stat.S_IRWXU)
+
+
+class Cases:
+    """All cases of one project, by number, and which of them is current."""
+
+    def __init__(self, root: Path, redact: Redact) -> None:
+        self.home = root / NAME
+        self._root, self._redact = root, redact
+
+    def create(self, message: str) -> CaseFolder:
+        """A folder under the next free number, made current."""
+        lay(self._root)
+        with filelock.FileLock(self.home / "cases.lock", mode=0o600):
+            number = max((case.number for case in self.all()), default=0) + 1
+            case = CaseFolder(self.home / f"{number}-{slug(self._redact(message))}")
+            case.path.mkdir(mode=0o700)
+        for folder in (case.capture, case.evidence):
+            folder.mkdir(mode=0o700)
+        self.switch(case)
+        return case
+
+    def all(self) -> list[CaseFolder]:
+        found = (path for path in self.home.glob("[0-9]*-*") if path.name.split("-")[0].isdecimal() and path.is_dir())
+        return sorted(map(CaseFolder, found), key=lambda case: case.number)
+
+    def find(self, number: int) -> CaseFolder:
+        case = next((case for case in self.all() if case.number == number), None)
+        if case is None:
+            raise BadInput("no-such-case", f"There is no case {number} here.", f"Looked in {self.home}.", "bitten cases")
+        return case
+
+    def current(self) -> CaseFolder | None:
+        """The case that commands speak of; None when there is none, or it is gone."""
+        try:
+            name = (self.home / "current").read_text("utf-8").strip()
+        except FileNotFoundError:
+            return None
+        return next((case for case in self.all() if case.path.name == name), None)
+
+    def switch(self, case: CaseFolder) -> None:
+        write(self.home / "current", f"{case.path.name}\n")
+
+
+class FolderRoom:
+    """The evidence room of one case: a folder for each run, `evidence/h1-1`, `evidence/h1-2`, …"""
+
+    def __init__(self, case: CaseFolder, redact: Redact) -> None:
+        self._case, self._redact = case, redact
+
+    def keep(self, name: str, observed: Observed, extra: Mapping[str, str] = {}) -> str:
+        """Returns the folder's name from the case's folder on. Extra texts are named as files, without folders."""
+        folder = self._next(Path(name).name)
+        write(folder / "output", self._redact(observed.output))
+        self._keep_json(folder / "facts.json", observed.facts)
+        self._keep_json(folder / "recording.json", observed.sightings)
+        for file, text in extra.items():
+            write(folder / Path(file).name, self._redact(text))
+        return str(folder.relative_to(self._case.path))
+
+    def _next(self, name: str) -> Path:
+        self._case.evidence.mkdir(mode=0o700, exist_ok=True)
+        for number in range(1, 1_000_000):
+            folder = self._case.evidence / f"{name}-{number}"
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:  # an earlier run's; this is how the next number is found
+                continue
+            return folder
+        raise AssertionError("a million runs of one check")
+
+    def _keep_json(self, path: Path, value: object) -> None:
+        write(path, json.dumps(scrubbed(msgspec.to_builtins(value), self._redact), indent=2) + "\n")
+
+
+def scrubbed(value: Json, redact: Redact, key: str = "") -> Json:
+    """Every text in a JSON value redacted, each in the light of its key: a value named password is one."""
+    if isinstance(value, str):
+        pair = redact(f"{key}={value}")
+        return pair[len(key) + 1:] if key and pair.startswith(f"{key}=") else redact(value)
+    if isinstance(value, dict):
+        return {redact(name): scrubbed(each, redact, name) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [scrubbed(each, redact, key) for each in value]
+    return value
+
+
+def run_sh(command: Command, redact: Redact) -> str:
+    """The command with its folder and environment changes, ready to paste; what the redactor took out is said."""
+    lines = ["#!/bin/sh", f"cd {shlex.quote(command.cwd)} || exit", *(_export(*each, redact) for each in sorted(command.env.items()))]
+    typed = shlex.join(command.argv)
+    shown = redact(typed)
+    if shown != typed:
+        lines.append("# A secret was taken out of the command below: put it back by hand.")
+    return "\n".join((*lines, shown)) + "\n"
+
+
+def _export(name: str, value: str, redact: Redact) -> str:
+    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        return f"# {name!r} was set too; a shell can't."
+    if scrubbed(value, redact, name) != value:
+        return f"# {name} was set to a secret, which is not kept: export it by hand."
+    return f"export {name}={shlex.quote(value)}"

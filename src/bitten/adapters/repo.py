@@ -1,0 +1,213 @@
+"""The person's tree, photographed into our own store and read by git; nothing of theirs is written but by `commit`.
+
+A photograph has every tracked file as its bytes are on disk, and untracked text that the redactor passes unchanged. All
+else (ignored files, data, what is too large) is left out; `left_out` says what and why. Submodules count by their commit.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from bitten.core.ports import Difference
+from bitten.core.trouble import BadInput, Unable
+
+from .commit import Commit
+from .folder import NAME, Redact, lay
+from .scope import touched
+from .store import Changed, Entry, Store, paths_in, persons_git
+from .tests_in import changed_tests
+
+LARGEST_TEXT = 64 * 1024
+"""Bytes of an untracked file; source is smaller, data larger."""
+LARGEST_TRACKED = 8 * 1024 * 1024
+"""Bytes of a tracked file that is still read; a larger one counts as the index knows it."""
+MOST_UNTRACKED = 20_000
+_QUIETLY = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+"""Reading starts none of the person's programs."""
+
+
+def repo_at(folder: Path, redact: Redact) -> GitRepo:
+    """The tree around a folder: git's, else the nearest above it (below the home) that holds our cases, else the folder itself."""
+    folder = folder.resolve()
+    top = _toplevel(folder)
+    return GitRepo(Path(top), redact, is_git=True) if top else GitRepo(_known_root(folder) or folder, redact, is_git=False)
+
+
+def _toplevel(folder: Path) -> str | None:
+    try:
+        return persons_git(folder).word("rev-parse", "--show-toplevel")
+    except Unable:  # no git on this machine: the tree is a plain folder then
+        return None
+
+
+def _known_root(folder: Path) -> Path | None:
+    """Not the home itself nor above it: a case once opened there would claim every project below."""
+    too_high = {Path.home().resolve(), *Path.home().resolve().parents}
+    return next((each for each in (folder, *folder.parents) if each not in too_high and (each / NAME / ".gitignore").is_file()), None)
+
+
+class GitRepo:
+    def __init__(self, root: Path, redact: Redact, *, is_git: bool) -> None:
+        self._root, self._redact, self._is_git = root, redact, is_git
+        self._person = persons_git(root)
+        self._store = Store(root, self._person if is_git else None)
+        self.left_out: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    @property
+    def root(self) -> str:
+        return str(self._root)
+
+    @property
+    def is_git(self) -> bool:
+        return self._is_git
+
+    def snapshot(self) -> str:
+        self.left_out = {}
+        tracked = self._tracked()
+        as_known = {path: entry for path, entry in tracked.items() if self._stays_as_known(path, entry)}
+        on_disk = [path for path in tracked if path not in as_known and self._is_there(path)]
+        known = [Entry(entry.mode, entry.blob, path) for path, entry in as_known.items()]
+        return self._store.photograph([*on_disk, *self._untracked(set(tracked))], known)
+
+    def difference(self, old: str, new: str) -> Difference:
+        before, after = self._tree(old), self._tree(new)
+        changes = self._store.changes(before, after)
+        blobs = self._store.blobs(side.blob for change in changes for side in (change.old, change.new) if side.mode)
+        touches = [touch for change in changes for touch in _touched(change, blobs)]
+        return Difference(self._store.patch(before, after), tuple(touches), tuple(change.path for change in changes))
+
+    def files_at(self, tree: str, paths: Iterable[str]) -> Mapping[str, bytes | None]:
+        wanted = list(paths)
+        entries = self._store.entries(self._tree(tree), wanted)
+        blobs = self._store.blobs(entry.blob for entry in entries.values())
+        return {path: blobs.get(entries[path].blob) if path in entries else None for path in wanted}
+
+    def changed_since(self, revision: str) -> tuple[str, ...]:
+        """For a revision of the person's as their git sees it, filters and line endings included; for a tree of ours by bytes."""
+        commit = self.revision(revision)
+        if commit is None:
+            return self.difference(revision, self.snapshot()).files
+        return tuple(sorted({*self._differing(commit), *self._listed_untracked()}))
+
+    def _differing(self, commit: str) -> list[str]:
+        """`git diff` freshens the index that it reads, whatever it is told: it gets a copy."""
+        with tempfile.TemporaryDirectory(prefix="index-", dir=lay(self._root)) as folder:
+            index = Path(self._person.word("rev-parse", "--path-format=absolute", "--git-path", "index") or "index")
+            if index.exists():
+                shutil.copy2(index, f"{folder}/index")
+            return paths_in(self._person(*_QUIETLY, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames",
+                                         "--ignore-submodules=dirty", commit, "--", env={"GIT_INDEX_FILE": f"{folder}/index"}))
+
+    def revision(self, name: str) -> str | None:
+        return self._person.word("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") if self._is_git else None
+
+    def new_tests(self, path: str, old: str, new: str) -> tuple[str, ...]:
+        return changed_tests(self.files_at(old, [path])[path], self.files_at(new, [path])[path])
+
+    def would_commit(self, patch: str, files: Mapping[str, bytes]) -> str:
+        """The tree that `commit` would make, in our store: for a proof of just that tree. Raises: Refused `fix-entangled`."""
+        return self._commit().planned(patch, files)
+
+    def commit(self, patch: str, files: Mapping[str, bytes], message: str) -> str:
+        """Raises: Refused `fix-entangled`, `commit-empty`, `commit-in-between`.
+
+        And Unable `commit-hook-failed`, `commit-failed`, `git-identity`, `git-index-locked`, `not-a-repository`.
+        """
+        commit = self._commit()
+        made = commit.make(patch, files, message)
+        self.notes += commit.notes
+        return made
+
+    def _commit(self) -> Commit:
+        if not self._is_git:
+            raise Unable("not-a-repository", f"{self._root} is no git repository.", "There is nothing to commit to.", "git apply fix.patch")
+        return Commit(self._person, self._store)
+
+    def _tree(self, name: str) -> str:
+        commit = self.revision(name)
+        if commit is None and not self._store.holds_tree(name):
+            raise BadInput("no-such-tree", f"There is no tree or revision {name!r}.", way="git log --oneline")
+        return self._store.git("rev-parse", f"{commit or name}^{{tree}}").decode().strip()
+
+    def _tracked(self) -> dict[str, Entry]:
+        """By path; the mode has the letter S before it where a sparse checkout leaves the file out."""
+        if not self._is_git:
+            return {}
+        listed = self._quiet_listing("-s", "-t").split(b"\0")[:-1]
+        return {entry.path: entry for entry in map(_staged, listed) if NAME not in Path(entry.path).parts}
+
+    def _stays_as_known(self, path: str, entry: Entry) -> bool:
+        if entry.mode == "160000":
+            return True
+        try:
+            found = (self._root / path).lstat()
+        except OSError:
+            return entry.mode.startswith("S")
+        if found.st_size > LARGEST_TRACKED:
+            self.left_out[path] = "tracked and larger than 8 MiB: as the index knows it"
+        return path in self.left_out
+
+    def _is_there(self, path: str) -> bool:
+        """A file or link at this very place; a folder put there, or a link above it, means that it is gone."""
+        try:
+            mode = (self._root / path).lstat().st_mode
+        except OSError:
+            return False
+        above = (self._root / path).parent
+        return (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) and above.resolve() == above
+
+    def _untracked(self, tracked: set[str]) -> list[str]:
+        found = [path for path in self._listed_untracked() if path not in tracked and self._is_source(path)]
+        for path in found[MOST_UNTRACKED:]:
+            self.left_out[path] = f"more than {MOST_UNTRACKED} untracked files"
+        return found[:MOST_UNTRACKED]
+
+    def _listed_untracked(self) -> list[str]:
+        if not self._is_git:
+            return [path for path in self._store.unignored() if not path.endswith("/")]
+        listed = paths_in(self._quiet_listing("--others", "--exclude-standard"))
+        return [path for path in listed if not path.endswith("/") and NAME not in Path(path).parts]
+
+    def _quiet_listing(self, *options: str) -> bytes:
+        return self._person(*_QUIETLY, "ls-files", "-z", *options)
+
+    def _is_source(self, path: str) -> bool:
+        why = self._why_left_out(self._root / path)
+        if why:
+            self.left_out[path] = why
+        return not why
+
+    def _why_left_out(self, path: Path) -> str:
+        try:
+            found = path.lstat()
+            if not stat.S_ISREG(found.st_mode):
+                return "" if stat.S_ISLNK(found.st_mode) else "no file"
+            if found.st_size >= LARGEST_TEXT:
+                return "untracked and 64 KiB or larger"
+            text = path.read_bytes().decode("utf-8")
+        except OSError as why:
+            return f"unreadable: {why.strerror}"
+        except UnicodeDecodeError:
+            return "untracked and no text"
+        if "\0" in text:
+            return "untracked and no text"
+        return "" if self._redact(text) == text else "untracked and may hold a secret"
+
+
+def _touched(change: Changed, blobs: Mapping[str, bytes]) -> tuple[str, ...]:
+    if not change.is_plain:
+        return (change.path,)
+    old, new = (blobs.get(side.blob) for side in (change.old, change.new))
+    return touched(change.path, old, new) or (change.path,)
+
+
+def _staged(line: bytes) -> Entry:
+    meta, path = os.fsdecode(line).split("\t", 1)
+    tag, mode, blob, _ = meta.split(" ")
+    return Entry(f"S{mode}" if tag == "S" else mode, blob, path)

@@ -1,0 +1,212 @@
+"""A private git object store in `.bitten/objects`: it photographs the tree and never writes into the person's. Knows no case.
+
+What the person's repository holds is read through an alternate. Limit: should that repository prune an object which only
+its index held, a photograph that needs it is incomplete.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import filelock
+
+from bitten.core.trouble import Unable
+
+from .folder import lay
+
+_NOWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+            "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_CEILING_DIRECTORIES")
+"""Variables that would point git elsewhere: set when bitten runs below a hook."""
+
+_SETTINGS = {"core.autocrlf": "false", "core.safecrlf": "false", "core.hooksPath": os.devnull, "core.fsmonitor": "false",
+             "core.quotePath": "false", "core.fsync": "loose-object", "core.fsyncMethod": "batch", "core.logAllRefUpdates": "false",
+             "gc.auto": "0", "maintenance.auto": "false", "advice.detachedHead": "false"}
+
+_RAW = "* -text !eol -ident -filter !working-tree-encoding !diff !merge\n"
+"""The store's own attributes go before any in the tree: bytes are kept as they are."""
+
+_NOT_OURS = ".git/\n.bitten/\n.venv/\nvenv/\nnode_modules/\n__pycache__/\n*.pyc\n"
+"""What is left out where no repository says what to ignore."""
+
+
+class Git:
+    """Git's own command line, in one folder and one environment."""
+
+    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
+        self.folder, self.env = folder, env
+
+    def run(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+        env = {**self.env, **(env or {})}
+        try:
+            return subprocess.run(["git", *args], input=data, capture_output=True, cwd=self.folder, env=env, check=False)
+        except FileNotFoundError as why:
+            raise Unable("git-missing", "The command git was not found.", "The tree is kept by it, outside a repository too.",
+                         "install git, then try again") from why
+
+    def __call__(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
+        done = self.run(*args, data=data, env=env)
+        if done.returncode:
+            raise Unable("git-failed", f"git {args[0]} failed.", os.fsdecode(done.stderr).strip())
+        return done.stdout
+
+    def word(self, *args: str, env: Mapping[str, str] | None = None) -> str | None:
+        """The one line it prints; None when it says no."""
+        done = self.run(*args, env=env)
+        return os.fsdecode(done.stdout).rstrip("\n") if done.returncode == 0 else None
+
+
+def persons_git(folder: Path) -> Git:
+    """Git as the person has it, that takes no lock for its own convenience."""
+    return Git(folder, {**{name: value for name, value in os.environ.items() if name not in _NOWHERE}, "GIT_OPTIONAL_LOCKS": "0"})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file in a tree or an index: mode, blob and path; without a mode it is none."""
+
+    mode: str
+    blob: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Changed:
+    path: str
+    old: Entry
+    new: Entry
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a file, not a link or a submodule, on each side where it is."""
+        return all(entry.mode.startswith("100") for entry in (self.old, self.new) if entry.mode)
+
+
+class Store:
+    def __init__(self, root: Path, person: Git | None) -> None:
+        self.root, self.home = root, root / ".bitten" / "objects"
+        self._person = person
+        self._ready = False
+        here = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        self._alone = Git(root, {**here, **_settings(), "LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
+                                 "GIT_ATTR_NOSYSTEM": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0",
+                                 "GIT_LITERAL_PATHSPECS": "1"})
+        self._git = Git(root, {**self._alone.env, "GIT_DIR": str(self.home), "GIT_WORK_TREE": str(root)})
+
+    @property
+    def git(self) -> Git:
+        if not self._ready:
+            lay(self.root)
+            with self._lock():
+                self._make()
+            self._ready = True
+        return self._git
+
+    def photograph(self, read: Iterable[str], as_known: Iterable[Entry]) -> str:
+        """The id of a tree of files as they are on disk, and of others as the person's index knows them."""
+        read, as_known = sorted(read), list(as_known)
+        git = self.git
+        with self._lock():
+            (self.home / "index.lock").unlink(missing_ok=True)  # only a killed command of ours leaves one: we hold the lock
+            try:
+                return self._photographed(git, read, as_known)
+            except Unable:  # an index that a power cut spoilt; it is but a cache
+                (self.home / "index").unlink(missing_ok=True)
+                return self._photographed(git, read, as_known)
+
+    def _photographed(self, git: Git, read: list[str], as_known: list[Entry]) -> str:
+        gone = set(paths_in(git("ls-files", "-z"))) - set(read) - {entry.path for entry in as_known}
+        git("update-index", "--force-remove", "-z", "--stdin", data=_joined(gone))
+        git("update-index", "-z", "--index-info", data=index_lines(as_known))
+        git("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=_joined(read))
+        return git("write-tree", "--missing-ok").decode().strip()
+
+    def unignored(self) -> list[str]:
+        """All files below the root that no .gitignore hides, for a root without a repository."""
+        return paths_in(self.git("ls-files", "-z", "--others", "--exclude-standard", env={"GIT_INDEX_FILE": str(self.home / "no-index")}))
+
+    def holds_tree(self, name: str) -> bool:
+        return self.git.word("cat-file", "-e", f"{name}^{{tree}}") is not None
+
+    def empty_tree(self) -> str:
+        return self.git("mktree").decode().strip()
+
+    def changes(self, old: str, new: str) -> list[Changed]:
+        fields = self.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new).split(b"\0")
+        return [_changed(os.fsdecode(meta), os.fsdecode(path)) for meta, path in zip(fields[::2], fields[1::2], strict=False)]
+
+    def patch(self, old: str, new: str) -> str:
+        """A unified diff, bytes that are no UTF-8 as surrogates (`surrogateescape`)."""
+        return self.git("diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+                        "--src-prefix=a/", "--dst-prefix=b/", old, new).decode("utf-8", "surrogateescape")
+
+    def entries(self, tree: str, paths: Iterable[str]) -> dict[str, Entry]:
+        """Those of these paths that are files of a tree."""
+        wanted = sorted(set(paths))
+        listed = self.git("ls-tree", "-r", "-z", "--full-tree", tree, "--", *wanted) if wanted else b""
+        return {entry.path: entry for entry in map(_listed, listed.split(b"\0")[:-1]) if entry.path in wanted}
+
+    def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """The content of each blob; ids that name none are left out."""
+        found, wanted = {}, sorted(set(ids))
+        answer = self.git("cat-file", "--batch", data="".join(f"{each}\n" for each in wanted).encode())
+        for each in wanted:
+            head, _, answer = answer.partition(b"\n")
+            if not head.endswith(b" missing"):
+                kind, size = head.split()[1:]
+                if kind == b"blob":
+                    found[each] = answer[:int(size)]
+                answer = answer[int(size) + 1:]
+        return found
+
+    def _make(self) -> None:
+        if not (self.home / "HEAD").exists():
+            form = self._person.word("rev-parse", "--show-object-format") if self._person else None
+            self._alone("init", "--bare", "--quiet", "--template=", f"--object-format={form or 'sha1'}", str(self.home))
+        (self.home / "info").mkdir(exist_ok=True)
+        (self.home / "info" / "attributes").write_text(_RAW, "utf-8")
+        (self.home / "info" / "exclude").write_text(_NOT_OURS, "utf-8")
+        theirs = self._person.word("rev-parse", "--git-path", "objects") if self._person else None
+        alternates = self.home / "objects" / "info" / "alternates"
+        alternates.parent.mkdir(exist_ok=True)
+        alternates.write_bytes(os.fsencode(f"{self.root / theirs}\n") if theirs else b"")
+
+    def _lock(self) -> filelock.BaseFileLock:
+        return filelock.FileLock(self.root / ".bitten" / "objects.lock", mode=0o600)
+
+
+def _settings() -> dict[str, str]:
+    numbered = enumerate(_SETTINGS.items())
+    pairs = {f"GIT_CONFIG_{part}_{n}": text for n, setting in numbered for part, text in zip(("KEY", "VALUE"), setting, strict=True)}
+    return {"GIT_CONFIG_COUNT": str(len(_SETTINGS)), **pairs}
+
+
+def index_lines(entries: Iterable[Entry]) -> bytes:
+    """What `git update-index -z --index-info` reads."""
+    return b"".join(os.fsencode(f"{entry.mode} {entry.blob}\t{entry.path}") + b"\0" for entry in entries)
+
+
+def _joined(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def paths_in(listed: bytes) -> list[str]:
+    return [os.fsdecode(path) for path in listed.split(b"\0") if path]
+
+
+def _listed(line: bytes) -> Entry:
+    meta, path = os.fsdecode(line).split("\t", 1)
+    mode, _, blob = meta.split(" ")
+    return Entry(mode, blob, path)
+
+
+def _changed(meta: str, path: str) -> Changed:
+    old_mode, new_mode, old, new, _ = meta.lstrip(":").split(" ")
+    return Changed(path, _side(old_mode, old, path), _side(new_mode, new, path))
+
+
+def _side(mode: str, blob: str, path: str) -> Entry:
+    return Entry("", "", path) if mode == "000000" else Entry(mode, blob, path)
