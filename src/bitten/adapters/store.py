@@ -121,7 +121,7 @@ class Store:
         gone = set(paths_in(git("ls-files", "-z"))) - set(read) - {entry.path for entry in as_known}
         git("update-index", "--force-remove", "-z", "--stdin", data=_joined(gone))
         git("update-index", "-z", "--index-info", data=index_lines(as_known))
-        git("update-index", "--add", "--remove", "--replace", "-z", "--stdin", data=_joined(read))
+        git("update-index", "--add", "--remove", "-z", "--stdin", data=_joined(read))
         return git("write-tree", "--missing-ok").decode().strip()
 
     def unignored(self) -> list[str]:
