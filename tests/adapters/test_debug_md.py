@@ -44,6 +44,11 @@ def test_without_a_file_or_an_edit_the_drawing_stands():
     assert merge(newer, FIRST, LAST) == (newer, {})
 
 
+def test_it_is_enough_to_know_what_was_drawn_last_in_the_persons_sections():
+    last = {name: LAST[name] for name in ("What I expected", "What I've already tried")}
+    assert merge(FIRST.replace("3.11", "3.12"), FIRST, last) == (FIRST.replace("3.11", "3.12"), {})
+
+
 def test_an_edit_is_kept_and_handed_back():
     edited = FIRST.replace("Nothing said yet.", "Loss to *fall*.  \n\n\n- soon")
     newer = FIRST.replace("3.11", "3.12")

@@ -82,13 +82,13 @@ def sections(text: str) -> dict[str, str]:
 def merge(drawn: str, on_disk: str | None, last_drawn: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """The document to write, and the person's sections that differ from both drawings: each becomes a note.
 
-    `last_drawn` are the `sections` of what was drawn last; where it is empty, nobody can tell what was put among our lines.
+    `last_drawn` are the `sections` of what was drawn last; of those it lacks, nobody can tell what was put among our lines.
     Headings of level 1 and 2 in a note are lowered to 3, so that the next drawing does not take them for ours.
     """
     if on_disk is None:
         return drawn, {}
     ours = _split(drawn)
-    merged = Merge(ours, _gathered(_split(on_disk, last_drawn or {part.name: "" for part in ours})), last_drawn)
+    merged = Merge(ours, _gathered(_split(on_disk, {*last_drawn, *(part.name for part in ours)})), last_drawn)
     return merged.document(), merged.changed
 
 
