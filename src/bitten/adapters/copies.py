@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bitten.adapters import guest_facts, places
-from bitten.adapters.observe import Redact, observe, ran
+from bitten.adapters.observe import Kept, Redact, observe, ran
 from bitten.adapters.sandbox import Room, open_room
 from bitten.core.case import Command
 from bitten.core.ports import Allowed, Copy, Observed
@@ -21,7 +21,10 @@ TEST_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Copies:
-    root: Path
+    """`tree` is what is copied; `home` the project that commands speak of: its paths are read as the tree's."""
+
+    tree: Path
+    home: Path
     probes: Sequence[Path]
     redact: Redact
 
@@ -29,17 +32,19 @@ class Copies:
     def copy(self, allowed: Allowed = Allowed()) -> Iterator[Copy]:
         with places.spool() as spool:
             shared = [spool, places.cache()]
-            with open_room(self.root, places.scratch(), shared, allowed.write, allowed.net) as room:
-                yield RoomCopy(room, self.root, self.probes, self.redact, spool)
+            with open_room(self.tree, places.scratch(), shared, allowed.write, allowed.net) as room:
+                yield RoomCopy(room, self.tree, self.home, self.probes, self.redact, spool, allowed.net)
 
 
 @dataclass
 class RoomCopy:
     room: Room
-    root: Path
+    tree: Path
+    home: Path
     probes: Sequence[Path]
     redact: Redact
     spool: Path
+    net: bool
     _runs: int = field(default=0)
 
     @property
@@ -51,14 +56,15 @@ class RoomCopy:
         env = {name: os.environ[name] for name in ESSENTIAL if name in os.environ} if bare else dict(os.environ)
         env.update(command.env)
         env.update(guest_facts.env_for(spool, places.cache(), self.probes, watch, env))
-        ended = self.room.run(command.argv, command.cwd, env, timeout)
+        ended = self.room.run(command.argv, self._there(command.cwd), env, timeout)
         run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out)
-        return observe(run, (ended.stdout, ended.stderr, ended.output), spool, self.root, self.redact, self.room.refused())
+        return observe(run, (ended.stdout, ended.stderr, ended.output), spool, self.tree, self.redact,
+                       Kept(self.room.refused(), self.net))
 
     def test(self, path: str, names: Sequence[str], interpreter: str, *, timeout: float | None = None) -> Observed:
         nodes = [f"{path}::{name}" for name in names]
         argv = (interpreter, "-m", "pytest", "-q", "-p", "_bitten_pytest", "-p", "no:cacheprovider", *nodes)
-        return self.run(Command(argv, str(self.root)), timeout=timeout or TEST_SECONDS)
+        return self.run(Command(argv, str(self.home)), timeout=timeout or TEST_SECONDS)
 
     def write(self, files: Mapping[str, bytes | None]) -> None:
         if files:
@@ -66,6 +72,11 @@ class RoomCopy:
 
     def apply(self, patch: str) -> None:
         self.room.apply(patch)
+
+    def _there(self, cwd: str) -> str:
+        """The same folder in the tree that was copied."""
+        path = Path(cwd)
+        return str(self.tree / path.relative_to(self.home)) if path.is_relative_to(self.home) else cwd
 
     def _fresh_spool(self) -> Path:
         self._runs += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from bitten.adapters import guest_facts, metrics
@@ -13,13 +14,34 @@ from bitten.core.prediction import Facts
 Redact = Callable[[str], str]
 
 
-def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Path, redact: Redact, refused: tuple[str, ...] = ()) -> Observed:
-    """`printed` is stdout, stderr, and both as they came. Everything is redacted before it becomes a fact."""
+def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Path, redact: Redact, room: Kept | None = None) -> Observed:
+    """`printed` is stdout, stderr, and both as they came. Everything is redacted before it becomes a fact.
+
+    `room` is what a copy kept from the run; None where nothing could be.
+    """
     stdout, stderr, both = (redact(part.decode("utf-8", "replace")) for part in printed)
-    story = guest_facts.read(spool, root)
+    story = guest_facts.read(spool, root, ended_badly=not run.ended_well)
     surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
-    return Observed(run, _facts(run, stdout, stderr), story.crashes, story.sightings, surroundings, story.outcomes, refused, both,
+    return Observed(run, _facts(run, stdout, stderr), story.crashes, story.sightings, surroundings, story.outcomes, _refused(room, story), both,
                     story.interpreter)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a copy says that it kept from a run, and whether it had the network."""
+
+    refused: tuple[str, ...]
+    net: bool
+
+
+def _refused(room: Kept | None, story: guest_facts.Story) -> tuple[str, ...]:
+    """The room's own words, and each host that was asked for in vain."""
+    if room is None:
+        return ()
+    hosts = () if room.net else story.net
+    asked = (f"It asked for {host}, and the copy has no network: --allow-net lets it." for host in hosts)
+    denied = (f"It could not write to {path}: --allow-write {path} lets it." for path in story.denied)
+    return tuple(dict.fromkeys((*room.refused, *asked, *denied)))
 
 
 def ran(command: Command, exit_code: int | None, signal: int | None, seconds: float, hung: bool = False) -> Run:

@@ -88,6 +88,9 @@ class GitRepo:
         blobs = self._store.blobs(entry.blob for entry in entries.values())
         return {path: blobs.get(entries[path].blob) if path in entries else None for path in wanted}
 
+    def paths(self) -> tuple[str, ...]:
+        return tuple(sorted({*self._tracked(), *self._listed_untracked()}))
+
     def changed_since(self, revision: str) -> tuple[str, ...]:
         """For a revision of the person's as their git sees it, filters and line endings included; for a tree of ours by bytes."""
         commit = self.revision(revision)

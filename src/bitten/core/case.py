@@ -395,10 +395,7 @@ class Verification:
 
     def __post_init__(self) -> None:
         red_is_real(self.red, self.fix)
-        gate(self.green.passed, "test-red-on-fix", "The new test does not pass with the fix.",
-             _first_error(self.green), "bitten show --evidence")
-        gate(_same_tests(self.red, self.green), "test-changed-between-runs", "Red and green are not the same tests.",
-             way="bitten verify")
+        green_is_real(self.green, self.red)
         gate(self.rerun.passes, "command-still-fails", "The original command still fails with the fix.",
              _why_not(self.rerun), "bitten check")
         cause_is_gone(self.again, self.fix.confirmation.evidence)
@@ -422,6 +419,12 @@ def red_is_real(red: TestRun, fix: Fix) -> None:
     gate(not wrong, "test-red-for-another-reason",
          f"On the base the new test fails by {wrong[0].error if wrong else ''}, not by an assertion nor as the case did.",
          wrong[0].message if wrong else "", rewrite)
+
+
+def green_is_real(green: TestRun, red: TestRun) -> None:
+    """Refuse unless every test that was red passes with the fix, and no other was run."""
+    gate(green.passed, "test-red-on-fix", "The new test does not pass with the fix.", _first_error(green), "bitten show --evidence")
+    gate(_same_tests(red, green), "test-changed-between-runs", "Red and green are not the same tests.", way="bitten verify")
 
 
 def _speaks(outcome: Outcome, fix: Fix) -> bool:

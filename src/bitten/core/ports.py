@@ -123,7 +123,7 @@ class Repo(Protocol):
         """Names of test functions in a file that are new or changed between two trees."""
         ...
 
-    def prepared(self, patch: str, files: Mapping[str, bytes]) -> str:
+    def would_commit(self, patch: str, files: Mapping[str, bytes]) -> str:
         """The tree that a commit of these on HEAD would have. Raises: Refused `fix-entangled` when the patch does not apply there."""
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import shlex
 from collections.abc import Iterable, Iterator
 
@@ -160,6 +161,18 @@ def _told(link: Link) -> str:
             return words or f"local: {reason}"
         case Closing(commit=commit):
             return commit[:12] or "outside a repository: fix.patch"
+
+
+def receipt(verification: Verification) -> str:
+    """A verification as JSON: what ran, how it ended, and what was measured."""
+    again = verification.again
+    runs = {"red": verification.red.run, "green": verification.green.run, "command": verification.rerun.run, "check": again.run}
+    told = {"touches": verification.fix.touches, "tree": verification.fix.tree, "base": verification.fix.confirmation.tree,
+            "tests": {name: [[o.test, o.phase.value, o.result, o.error] for o in each.outcomes]
+                      for name, each in (("red", verification.red), ("green", verification.green))},
+            "runs": {name: {"exit": run.exit, "seconds": run.seconds} for name, run in runs.items() if run},
+            "check": {"hypothesis": again.hypothesis.id, "place": again.place, "verdict": again.verdict.value, "facts": dict(again.facts)}}
+    return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
 
 
 def _fenced(lines: Iterable[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from bitten.core import rank
-from bitten.core.case import Crash, Evidence, Failure, Hypothesis, Verdict, ending
+from bitten.core.case import Closing, Crash, Evidence, Failure, Hypothesis, Run, TestRun, Verdict, Verification, ending
 from bitten.core.ladder import BUDGET, Case
 from bitten.core.next import next_step
 from bitten.core.prediction import Facts, Json
@@ -24,6 +24,54 @@ def trouble(error: Trouble) -> str:
     lines = [click.style("✗ ", fg="red") + error.what, f"  {error.why}" if error.why else "", f"  way out:  {error.way}" if error.way else "",
              click.style(f"  [{error.slug}]", dim=True)]
     return "\n".join(line for line in lines if line)
+
+
+def title(failure: Failure) -> str:
+    """What names a case's folder."""
+    return failure.root.message if failure.root and failure.root.message else symptom(failure)
+
+
+def command(failure: Failure) -> str:
+    return shlex.join(failure.run.command.argv)
+
+
+def standing(case: Case) -> str:
+    return "dropped" if case.dropped else case.step.name.lower()
+
+
+def proof(verification: Verification) -> str:
+    """What was proven, one line each."""
+    again = verification.again
+    fact, value = again.deciding
+    rows = [("red", f"{tests(verification.red)} on the base", seconds(verification.red.run)),
+            ("green", f"{tests(verification.green)} on the fix", seconds(verification.green.run)),
+            ("command", f"{shlex.join(verification.rerun.run.command.argv)}: {ending(verification.rerun.run)}"
+             + "".join(f", {each}" for each in verification.rerun.expected), seconds(verification.rerun.run)),
+            ("cause", f"gone: {fact} = {short(value)}" + (f" at {again.place}" if again.place else ""), seconds(again.run)),
+            ("scope", ", ".join(verification.fix.touches), "")]
+    return click.style("✓ proven", fg="green") + "\n" + "\n".join(f"  {line}" for line in table(rows).splitlines())
+
+
+def tests(run: TestRun) -> str:
+    names = [outcome.test.split("::", 1)[-1] + (f" ({outcome.error.split('.')[-1]})" if outcome.error else "") for outcome in run.outcomes]
+    return ", ".join(names)
+
+
+def seconds(run: Run | None) -> str:
+    return f"{run.seconds:.1f} s" if run else ""
+
+
+def closed(case: Case) -> str:
+    """The commit, and the note for the team's chat."""
+    end = case.links[-1]
+    assert isinstance(end, Closing)
+    head = f"✓ closed, commit {end.commit[:12]}" if end.commit else "✓ closed; no repository here: the fix is in fix.patch"
+    return click.style(head, fg="green") + "\n\n" + end.note
+
+
+def below(case: Case, number: int, document: str) -> str:
+    """What follows the headline: where the case lies, hypotheses, the one next thing."""
+    return "\n".join([f"  {_where(case, number, document)}", "", *hypotheses(case), "", following(case)])
 
 
 def whole(case: Case, number: int, document: str, everything: bool = False) -> str:

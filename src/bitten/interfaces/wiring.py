@@ -2,41 +2,54 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bitten.adapters import config, places
+from bitten.adapters import claude_md, config, places
 from bitten.adapters.copies import Copies
-from bitten.adapters.debug_md import merge
-from bitten.adapters.folder import CaseFolder, Cases
+from bitten.adapters.debug_md import merge, sections
+from bitten.adapters.example import lay_out, mend
+from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
 from bitten.adapters.knowledge import Playbooks
-from bitten.adapters.redact import redact, secrets_of
-from bitten.adapters.repo import GitRepo, root_of
+from bitten.adapters.process import end_like
+from bitten.adapters.redact import redact
+from bitten.adapters.repo import GitRepo, repo_at
 from bitten.adapters.runner import HereRunner
 from bitten.adapters.terminal import Terminal, WallClock
-from bitten.core.case import Failure, Note, Visit
+from bitten.core.case import Failure, Fix, Lesson, Note, Verification, Visit
 from bitten.core.ladder import Case, Event, advance
-from bitten.core.ports import Allowed
+from bitten.core.ports import Allowed, Observed
 from bitten.core.trouble import BadInput
 from bitten.interfaces import document
 from bitten.steps.check import Bench
+
+if TYPE_CHECKING:
+    from bitten.testing import Proof
+
+__all__ = ["House", "OpenCase", "Terminal", "end_like", "keep_report", "lay_out", "mend", "proofs"]
 
 
 @dataclass
 class House:
     """One project, as a command sees it."""
 
-    root: Path
+    repo: GitRepo
     person: Terminal = field(default_factory=Terminal)
     clock: WallClock = field(default_factory=WallClock)
 
     @classmethod
     def here(cls) -> House:
-        return cls(root_of(Path.cwd()))
+        return cls(repo_at(Path.cwd(), redact))
+
+    @property
+    def root(self) -> Path:
+        return Path(self.repo.root)
 
     @cached_property
     def settings(self) -> config.Settings:
@@ -44,32 +57,15 @@ class House:
 
     @cached_property
     def cases(self) -> Cases:
-        return Cases(self.root, self.redact)
-
-    @cached_property
-    def repo(self) -> GitRepo:
-        return GitRepo(self.root, self.redact)
+        return Cases(self.root, redact)
 
     @cached_property
     def knowledge(self) -> Playbooks:
         return Playbooks()
 
-    @cached_property
+    @property
     def runner(self) -> HereRunner:
-        return HereRunner(self.root, self.knowledge.probe_paths(), self.redact)
-
-    def redact(self, text: str) -> str:
-        return redact(text, self._secrets)
-
-    @cached_property
-    def _secrets(self) -> tuple[str, ...]:
-        return secrets_of()
-
-    def bench(self, case: OpenCase, allowed: Allowed = Allowed(), timeout: float | None = None, root: Path | None = None) -> Bench:
-        """Where checks are done; `root` is another tree to do them on."""
-        tree = root or self.root
-        copies = Copies(tree, self.knowledge.probe_paths(), self.redact)
-        return Bench(copies, self.repo, case.folder, allowed, timeout or self.settings.timeout or None)
+        return HereRunner(self.root, self.knowledge.probe_paths(), redact)
 
     def open_cases(self) -> list[OpenCase]:
         """Every case that is neither closed nor dropped, newest first."""
@@ -80,19 +76,27 @@ class House:
         return OpenCase(self, folder, journal, journal.load())
 
     def case(self, number: int | None = None) -> OpenCase:
-        """The case of that number, else the current one. Raises: BadInput `no-case`."""
-        folder = self.cases.get(number) if number is not None else self.cases.current()
+        """The case of that number, else the current one. Raises: BadInput `no-such-case`, `no-case`."""
+        folder = self.cases.find(number) if number is not None else self.cases.current()
         if folder is None:
-            raise BadInput("no-case", f"There is no case {number}." if number is not None else "There is no case here yet.",
-                           way="bitten run -- CMD" if number is None else "bitten cases")
+            raise BadInput("no-case", "There is no case here yet.", way="bitten run -- CMD")
         return self.load(folder)
 
-    def begin(self, failure: Failure, title: str) -> OpenCase:
+    def begin(self, failure: Failure, title: str, observed: Observed) -> OpenCase:
         """A new case, its failure on disk when this returns."""
-        folder = self.cases.new(title)
+        folder = self.cases.create(title)
         case = OpenCase(self, folder, FileJournal(folder.path, places.state()), None)
         case.add([failure])
+        write(folder.capture / "output", redact(observed.output))
+        folder.write_run_sh(failure.run.command, redact)
         return case
+
+    def read(self, file: str) -> str:
+        """The text of a file that the person named. Raises: BadInput `no-such-file`."""
+        try:
+            return Path(file).read_text("utf-8", "surrogateescape")
+        except OSError as error:
+            raise BadInput("no-such-file", f"Can't read {file}: {error.strerror}.", way="name a file that is there") from None
 
 
 @dataclass
@@ -115,7 +119,12 @@ class OpenCase:
 
     @property
     def document(self) -> str:
-        return str((self.folder.path / "debug.md").relative_to(self.house.root))
+        return str(self.folder.debug_md.relative_to(self.house.root))
+
+    def bench(self, allowed: Allowed = Allowed(), timeout: float | None = None, tree: Path | None = None) -> Bench:
+        """Where this case's checks are done; `tree` is another one than the project's."""
+        copies = Copies(tree or self.house.root, self.house.root, self.house.knowledge.probe_paths(), redact)
+        return Bench(copies, self.house.repo, FolderRoom(self.folder, redact), allowed, timeout or self.house.settings.timeout or None)
 
     def add(self, events: Iterable[Event]) -> list[Event]:
         """Append each event as it comes: what was completed stays, whatever happens to the next one."""
@@ -130,27 +139,73 @@ class OpenCase:
     def visited(self, verb: str) -> Iterator[None]:
         """A command on this case: the person's own words are read first, the time and debug.md are written last."""
         began = self.house.clock.now()
-        self.add(self._read_back())
+        last = self._read_back()
         try:
             yield
         finally:
             if self.case.dropped is None:
                 self.add([Visit(verb, began, self.house.clock.now())])
-            self.draw()
+            write(self.folder.debug_md, redact(merge(self._drawn, self._on_disk, last)[0]))
 
-    def draw(self) -> None:
-        merged, _ = self._merged()
-        self.folder.write("debug.md", merged)
-
-    def _read_back(self) -> list[Note]:
-        """What the person wrote into their two sections since we last drew them."""
-        if not self.case.is_open:
-            return []
-        _, changed = self._merged()
+    def _read_back(self) -> dict[str, str]:
+        """Note what the person wrote into their two sections. Returns the sections as they are known now."""
+        last = sections(self._drawn)
+        changed = merge(self._drawn, self._on_disk, last)[1]
         about = {document.EXPECTED: "expected", document.TRIED: "tried"}
-        return [Note(about[heading], words) for heading, words in changed.items() if heading in about]
+        if self.case.is_open:
+            self.add(Note(about[heading], redact(words)) for heading, words in changed.items() if heading in about)
+        return {**last, **changed}
 
-    def _merged(self) -> tuple[str, dict[str, str]]:
-        drawn = document.draw(self.case, self.folder.began)
-        last = {document.EXPECTED: "\n".join(document.expected(self.case)), document.TRIED: "\n".join(document.tried(self.case))}
-        return merge(drawn, self.folder.read("debug.md"), last)
+    @property
+    def _drawn(self) -> str:
+        return document.draw(self.case, self._began)
+
+    @property
+    def _on_disk(self) -> str | None:
+        file = self.folder.debug_md
+        return file.read_bytes().decode("utf-8", "surrogateescape") if file.exists() else None
+
+    @cached_property
+    def _began(self) -> float:
+        return self.journal.entries()[0].at
+
+    def keep_proof(self, verification: Verification) -> None:
+        """fix.patch, and verification.json for whoever reads the folder without us."""
+        write(self.folder.fix_patch, verification.fix.patch)
+        write(self.folder.path / "verification.json", redact(document.receipt(verification)))
+
+    def keep_fix(self) -> None:
+        for link in self.case.links:
+            if isinstance(link, Fix):
+                write(self.folder.fix_patch, link.patch)
+
+    def lesson_on_head(self) -> dict[str, bytes]:
+        """The lessons file as HEAD has it, with this case's entry: what may stand beside it uncommitted stays so."""
+        lesson = next((link for link in self.case.links if isinstance(link, Lesson)), None)
+        if lesson is None or not lesson.text or not self.house.repo.is_git:
+            return {}
+        name = self.house.settings.lessons
+        old = self.house.repo.files_at("HEAD", [name])[name] if self.house.repo.revision("HEAD") else None
+        return {name: claude_md.insert(old, lesson.text)}
+
+    def write_lesson(self, entry: str) -> None:
+        """Into the person's file, everything else in it byte for byte as it was. Once, also when asked twice."""
+        file = self.house.root / self.house.settings.lessons
+        old = file.read_bytes() if file.exists() else None
+        if old is None or as_bytes(entry) not in old:
+            file.write_bytes(claude_md.insert(old, entry))
+
+
+def proofs(name: str) -> list[Proof]:
+    """Proofs of a playbook, by its name or its folder; empty when there is none."""
+    from bitten.testing import prove  # noqa: PLC0415 - what authors use, not every command
+
+    folder = Playbooks().folders.get(name.replace("-", "_")) or (Path(name) if Path(name, "playbook.py").is_file() else None)
+    return prove(folder) if folder else []
+
+
+def keep_report(text: str) -> Path:
+    """A report of our own fault, redacted."""
+    file = places.private(places.state() / "reports") / f"{time.strftime('%Y%m%d-%H%M%S')}.txt"
+    file.write_text(redact(text), "utf-8", errors="backslashreplace")
+    return file

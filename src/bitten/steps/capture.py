@@ -27,7 +27,8 @@ def capture(observed: Observed, expected: Sequence[Prediction] = ()) -> Failure 
 
 def photographed(failure: Failure, repo: Repo) -> Failure:
     """The failure with its tree: kept as it stands, with the revision and what was not committed."""
-    around = replace(failure.surroundings, head=repo.revision("HEAD") or "", changed=repo.changed_since("HEAD"))
+    head = repo.revision("HEAD") or ""
+    around = replace(failure.surroundings, head=head, changed=repo.changed_since("HEAD") if head else ())
     return replace(failure, surroundings=around, tree=repo.snapshot())
 
 

@@ -20,6 +20,10 @@ from bitten.steps.fix import confirmed
 from bitten.steps.verify import interpreter
 
 
+UNCOMMITTED = ("The cause lies in uncommitted work: committed were test and lesson; the fix stays in your tree. "
+               "`bitten close --all` would have taken the touched files whole.")
+
+
 @dataclass(frozen=True)
 class Plan:
     """What will be committed: a patch on HEAD, and whole files; `said` is what the person has to know of it."""
@@ -39,12 +43,11 @@ def plan(case: Case, repo: Repo, lesson: Mapping[str, bytes], everything: bool =
     now = repo.snapshot()
     stale = set(repo.difference(fix.tree, now).files) & {touch.split(":")[0] for touch in fix.touches}
     gate(not stale, "fix-stale", f"Changed since the fix was proven: {', '.join(sorted(stale))}.", way="bitten verify")
-    if not repo.is_git or _applies(repo, fix.patch, lesson):
+    if not repo.is_git or (not everything and _mends_head(repo, fix, lesson)):
         return Plan(fix.patch, lesson)
     whole = repo.files_at(fix.tree, [each.split(":")[0] for each in fix.touches])
     taken = {path: content for path, content in whole.items() if content is not None and (everything or is_test_path(path))}
-    left = "" if everything else "The cause lies in uncommitted work: committed were test and lesson; the fix stays in your tree."
-    return Plan("", {**taken, **lesson}, left)
+    return Plan("", {**taken, **lesson}, "" if everything else UNCOMMITTED)
 
 
 def close(case: Case, chosen: Plan, bench: Bench, person: Person) -> Closing:
@@ -57,19 +60,21 @@ def close(case: Case, chosen: Plan, bench: Bench, person: Person) -> Closing:
     return Closing(learnt(case), commit, note(case, commit) + (f"\n{chosen.said}" if chosen.said else ""))
 
 
-def _applies(repo: Repo, patch: str, lesson: Mapping[str, bytes]) -> bool:
+def _mends_head(repo: Repo, fix: Fix, lesson: Mapping[str, bytes]) -> bool:
+    """Whether the fix applies to HEAD and changes more there than its test: otherwise the cause lies in uncommitted work."""
     try:
-        repo.prepared(patch, lesson)
+        tree = repo.would_commit(fix.patch, lesson)
     except Refused as refused:
         if refused.slug == "fix-entangled":
             return False
         raise
-    return True
+    code = {path for touch in fix.touches if not is_test_path(path := touch.split(":")[0])}
+    return repo.revision("HEAD") is None or bool(code & set(repo.difference("HEAD", tree).files))
 
 
 def _holds(case: Case, chosen: Plan, bench: Bench, person: Person) -> None:
     """Prove the commit's own tree, where it is not the one that was verified."""
-    tree = bench.repo.prepared(chosen.patch, chosen.files)
+    tree = bench.repo.would_commit(chosen.patch, chosen.files)
     differing = [path for path in bench.repo.difference(bench.repo.snapshot(), tree).files if path not in chosen.files or is_test_path(path)]
     if not differing:
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from bitten.core.case import Confirmation, Evidence, Fix, Outcome, Rerun, TestRun, Verification, Withdrawal, red_is_real
+from bitten.core.case import Confirmation, Evidence, Fix, Outcome, Rerun, TestRun, Verification, Withdrawal, green_is_real, red_is_real
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Observed, Person
 from bitten.core.trouble import Refused, gate
@@ -59,6 +59,7 @@ class _Proof:
         red = self._red()
         red_is_real(red, self.fix)
         green = self._green()
+        green_is_real(green, red)
         return Verification(self.fix, red, green, self._rerun(), self._again())
 
     def learnt(self) -> Mapping[str, object]:

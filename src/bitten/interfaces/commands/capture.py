@@ -63,14 +63,13 @@ def _passes(known: list[OpenCase], run: Run) -> None:
 def _again(case: OpenCase, run: Run) -> None:
     with case.visited("run"):
         case.add([Recurrence(run)])
-    case.house.cases.select(case.folder)
+    case.house.cases.switch(case.folder)
     click.echo("\n" + text.whole(case.case, case.number, case.document), err=True)
 
 
 def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase]) -> None:
     """The failure is on disk before anything is asked or thought."""
-    case = house.begin(failure, text.symptom(failure))
-    case.folder.keep_capture(observed)
+    case = house.begin(failure, text.title(failure), observed)
     click.echo("\n" + text.headline(failure), err=True)
     with case.visited("run"):
         if known:

@@ -68,7 +68,7 @@ def cases(as_json: bool) -> None:
 def switch(number: int) -> None:
     """Make case NUMBER the current one."""
     opened = House.here().case(number)
-    opened.house.cases.select(opened.folder)
+    opened.house.cases.switch(opened.folder)
     click.echo(text.whole(opened.case, opened.number, opened.document))
 
 

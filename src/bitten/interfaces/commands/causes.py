@@ -133,13 +133,13 @@ def reject(name: str, reason: tuple[str, ...], number: int | None) -> None:
 def _run(opened: OpenCase, wanted: list[Hypothesis], allowed: Allowed, timeout: float | None) -> list[Evidence]:
     if not wanted:
         return []
-    bench = opened.house.bench(opened, allowed, timeout)
+    bench = opened.bench(allowed, timeout)
     with opened.house.person.progress(f"{opened.case.failure.run.command.argv[0]} in a throw-away copy"):
         return [each for each in opened.add(checking.check(opened.case, wanted, bench)) if isinstance(each, Evidence)]
 
 
 def _elsewhere(opened: OpenCase, wanted: list[Hypothesis], tree: Path, allowed: Allowed, timeout: float | None) -> list[Evidence]:
-    bench = opened.house.bench(opened, allowed, timeout, tree.resolve())
+    bench = opened.bench(allowed, timeout, tree.resolve())
     places = {each.id: found.place for each in wanted if (found := opened.case.latest(each))}
     with opened.house.person.progress(f"the check on {tree}"):
         return [next(checking.check(opened.case, [each], bench, on_base=False, place=places.get(each.id, ""))) for each in wanted]

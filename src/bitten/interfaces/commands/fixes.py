@@ -18,8 +18,8 @@ from bitten.steps import close as closing
 from bitten.steps import fix as fixing
 from bitten.steps import learn as learning
 from bitten.steps import verify as verifying
-from bitten.steps.confirm import is_test_path
 from bitten.steps.reset import reset as resetting
+from bitten.steps.verify import interpreter
 
 
 @click.command()
@@ -56,7 +56,7 @@ def verify(timeout: float | None, allowed: Allowed, number: int | None) -> None:
     """
     opened = House.here().case(number)
     with opened.visited("verify"):
-        opened.add(verifying.verify(opened.case, opened.house.bench(opened, allowed, timeout), opened.house.person))
+        opened.add(verifying.verify(opened.case, opened.bench(allowed, timeout), opened.house.person))
         verification = opened.case.links[-1]
         assert isinstance(verification, Verification)
         opened.keep_proof(verification)
@@ -97,9 +97,9 @@ def close(local: str, everything: bool, allowed: Allowed, number: int | None) ->
     with opened.visited("close"):
         if opened.case.step is Step.VERIFIED:
             _learn(opened, local, "")
-        plan = closing.plan(opened.case, opened.house.repo, opened.lesson_files(), everything)
-        opened.add([closing.close(opened.case, plan, opened.house.bench(opened, allowed), opened.house.person)])
-        opened.keep_patch()
+        plan = closing.plan(opened.case, opened.house.repo, opened.lesson_on_head(), everything)
+        opened.add([closing.close(opened.case, plan, opened.bench(allowed), opened.house.person)])
+        opened.keep_fix()
     click.echo(text.closed(opened.case))
 
 
@@ -118,9 +118,9 @@ def reset(script: Path | None, symptom: str, number: int | None) -> None:
         raise BadInput("reset-needs-script", f"Re-read {opened.document}, then write the bug down in at most ten lines of Python.",
                        "If you can't, you do not understand it yet.", "bitten reset --script FILE")
     source = script.read_text(encoding="utf-8", errors="replace")
-    with opened.visited("reset"), opened.house.bench(opened).sandbox.copy() as copy:
+    with opened.visited("reset"), opened.bench().sandbox.copy() as copy:
         words = symptom or opened.house.person.ask("The symptom, as you see it now", text.symptom(opened.case.failure))
-        opened.add(resetting(opened.case, words, source, str(script.resolve()), copy, opened.interpreter))
+        opened.add(resetting(opened.case, words, source, str(script.resolve()), copy, interpreter(opened.case)))
     click.echo(text.following(opened.case))
 
 
@@ -145,7 +145,3 @@ def _accepted(opened: OpenCase, draft: str) -> str:
     if answer == "e":
         return (click.edit(draft) or draft).strip()
     raise BadInput("lesson-declined", "No lesson was written.", way=f'bitten close --local "{answer}"')
-
-
-def is_test(path: str) -> bool:
-    return is_test_path(path)

@@ -13,7 +13,7 @@ from bitten.interfaces.wiring import House, proofs
 def playbooks() -> None:
     """List the playbooks, and those that could not be used."""
     knowledge = House.here().knowledge
-    click.echo(text.table((name, what) for name, what in knowledge.listed()))
+    click.echo(text.table((each.name, each.wakes_on.pattern) for each in knowledge.playbooks))
     for trouble in knowledge.troubles():
         click.echo(f"  {trouble}", err=True)
 
