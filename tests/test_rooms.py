@@ -12,12 +12,13 @@ SRC = Path(__file__).parent.parent / "src"
 MAY = {
     "core": {"core"},
     "steps": {"core", "steps"},
-    "adapters": {"core", "adapters", "guest", "playbook", "playbooks"},
+    "adapters": {"core", "adapters", "guest", "playbook", "playbooks", ""},
     "interfaces": {"core", "steps", "interfaces", ""},
     "playbook": {"core"},
     "playbooks": {"playbook"},
     "testing": {"core", "adapters", "playbook", "steps", "testing"},
     "guest": set(),
+    "__main__": {"interfaces"},
     "": set(),
 }
 """Room → rooms it may import from; "" is the package itself, which holds the version."""

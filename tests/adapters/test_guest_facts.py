@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a small program, or a story of records, is easier read unbroken
 """A spool, read: which exception is the root, where things happened, and what could not be read."""
 
 from __future__ import annotations
@@ -7,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.guest.visit import project, run, visit
 
 from bitten.adapters import guest_facts
 from bitten.core import signature
-from tests.guest.visit import project, run, visit
 
 
 def frame(file, line, function, **more):
@@ -30,7 +31,7 @@ class Spool:
         path.mkdir()
 
     def hello(self, pid, ppid=1, **env):
-        return self.add(pid, k="hello", pid=pid, ppid=ppid, exe=f"/bin/python{pid}", v=[3, 11, 7], argv=[], env=env)
+        return self.add(pid, k="hello", ppid=ppid, exe=f"/bin/python{pid}", v=[3, 11, 7], argv=[], env=env)
 
     def crash(self, pid, exc, how="uncaught", sightings=()):
         return self.add(pid, k="exc", how=how, exc=exc, sightings=list(sightings))
@@ -88,7 +89,7 @@ def test_a_lost_connection_is_a_root_only_when_nobody_else_failed(spool):
 def test_an_exception_that_a_worker_sent_is_the_root_and_its_return_a_consequence(spool):
     sent = exc(msg="in worker", at="/lib/torch/utils/data/_utils/worker.py", worker=0, process="Process-1")
     back = exc(msg="Caught ValueError in DataLoader worker process 0.\nOriginal Traceback (most recent call last): …")
-    spool.hello(1).add(9, k="fork", pid=9, ppid=1).crash(9, sent, "formatted").crash(1, back)
+    spool.hello(1).add(9, k="fork", ppid=1).crash(9, sent, "formatted").crash(1, back)
     story = spool.read()
     assert roles(story) == [("ValueError", "root", False), ("ValueError", "consequence", False)]
     assert story.crashes[0].process == "DataLoader worker 0, pid 9" and story.interpreter == "/bin/python1"
@@ -167,7 +168,7 @@ def test_frames_tell_their_line_and_only_what_is_of_use(tmp_path):
     assert [(each.file, each.mine) for each in crash.frames[:2]] == [("a.py", True), ("src/lib.py", True)]
     assert crash.site.text == "return json.loads(text)"
     assert crash.site.variables["password"] == "<redacted str len 13>" and len(crash.site.variables["text"]) <= 200
-    assert "<redacted>" in crash.site.variables["api_key"]
+    assert crash.site.variables["api_key"].startswith("<redacted")
     assert [bool(each.variables) for each in crash.frames[2:]] == [False] * (len(crash.frames) - 3) + [True]
     assert signature.of_crash(crash) == "json.decoder.JSONDecodeError: Expecting value: line N column N (char N) @ load > JSONDecoder.raw_decode"
 
@@ -231,9 +232,7 @@ def test_the_outcome_of_each_test_is_told_with_its_phase_and_signature(tmp_path)
     told = {each.test.partition("::")[2]: (each.phase.value, each.result, each.error) for each in done.story.outcomes}
     assert told == {"test_good": ("call", "passed", ""), "test_bad": ("call", "failed", "AssertionError"),
                     "test_raises": ("call", "failed", "ValueError"), "test_setup": ("setup", "error", "OSError"),
-                    "test_teardown": ("teardown", "error", "OSError"), "test_skipped": ("setup", "skipped", "Skipped")} | {
-                        "test_skipped": told["test_skipped"]}
-    assert told["test_skipped"][1] == "skipped"
+                    "test_teardown": ("teardown", "error", "OSError"), "test_skipped": ("setup", "skipped", "_pytest.outcomes.Skipped")}
     raised = next(each for each in done.story.outcomes if each.test.endswith("test_raises"))
     crash = visit(root, "a.py", name="crash").story.crashes[0]
     assert raised.signature == signature.of_crash(crash) == "ValueError: bad -N @ load > load"

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from bitten.core.ports import Difference
@@ -75,12 +75,13 @@ class GitRepo:
         known = [Entry(entry.mode, entry.blob, path) for path, entry in as_known.items()]
         return self._store.photograph([*on_disk, *self._untracked(set(tracked))], known)
 
-    def difference(self, old: str, new: str) -> Difference:
+    def difference(self, old: str, new: str, without: Collection[str] = ()) -> Difference:
         before, after = self._tree(old), self._tree(new)
-        changes = self._store.changes(before, after)
+        changes = [each for each in self._store.changes(before, after) if each.path not in without]
         blobs = self._store.blobs(side.blob for change in changes for side in (change.old, change.new) if side.mode)
         touches = [touch for change in changes for touch in _touched(change, blobs)]
-        return Difference(self._store.patch(before, after), tuple(touches), tuple(change.path for change in changes))
+        paths = tuple(change.path for change in changes)
+        return Difference(self._store.patch(before, after, paths), tuple(touches), paths)
 
     def files_at(self, tree: str, paths: Iterable[str]) -> Mapping[str, bytes | None]:
         wanted = list(paths)

@@ -138,10 +138,13 @@ class Store:
         fields = self.git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new).split(b"\0")
         return [_changed(os.fsdecode(meta), os.fsdecode(path)) for meta, path in zip(fields[::2], fields[1::2], strict=False)]
 
-    def patch(self, old: str, new: str) -> str:
-        """A unified diff, bytes that are no UTF-8 as surrogates (`surrogateescape`)."""
+    def patch(self, old: str, new: str, paths: Iterable[str]) -> str:
+        """A unified diff of these paths, bytes that are no UTF-8 as surrogates (`surrogateescape`)."""
+        wanted = list(paths)
+        if not wanted:
+            return ""
         return self.git("diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv",
-                        "--src-prefix=a/", "--dst-prefix=b/", old, new).decode("utf-8", "surrogateescape")
+                        "--src-prefix=a/", "--dst-prefix=b/", old, new, "--", *wanted).decode("utf-8", "surrogateescape")
 
     def entries(self, tree: str, paths: Iterable[str]) -> dict[str, Entry]:
         """Those of these paths that are files of a tree."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -101,7 +101,9 @@ class Repo(Protocol):
         """The id of the tree as it stands, kept in our private store."""
         ...
 
-    def difference(self, old: str, new: str) -> Difference: ...
+    def difference(self, old: str, new: str, without: Collection[str] = ()) -> Difference:
+        """What changed between two trees or revisions, paths in `without` left out."""
+        ...
 
     def files_at(self, tree: str, paths: Iterable[str]) -> Mapping[str, bytes | None]:
         """The content of files in a kept tree; None where there was none. `tree` may be a revision of the person's own."""

@@ -151,7 +151,7 @@ def evidence(found: Evidence) -> str:
              f"  at              {found.place}" if found.place else "", *facts(found),
              f"  verdict         {click.style(mark, fg=colour)}" + (f": {found.unclear}" if found.unclear else ""),
              f"  looks the same  {'; '.join(found.hypothesis.looks_like)}" if found.hypothesis.looks_like else "",
-             f"  raw output      evidence/{found.output}/output" if found.output else ""]
+             f"  raw output      {found.output}/output" if found.output else ""]
     return "\n".join(line for line in lines if line)
 
 

@@ -134,9 +134,8 @@ class _Asks:
         return _kept_from(seen) or _not_completed(seen)
 
     def _kept(self, hypothesis: Hypothesis, seen: Observed, facts: Facts, doubt: str, place: str = "") -> Evidence:
-        number = sum(1 for each in self.case.evidence if each.hypothesis.id == hypothesis.id) + 1
-        output = self.bench.room.keep(f"{hypothesis.id}-{number}" if self.on_base else f"{hypothesis.id}-on-fix", seen,
-                                      {"script.patch": hypothesis.check.script.patch} if hypothesis.check.script else {})
+        patch = hypothesis.check.script.patch if hypothesis.check.script else ""
+        output = self.bench.room.keep(hypothesis.id if self.on_base else f"{hypothesis.id}-on-fix", seen, {"script.patch": patch} if patch else {})
         return Evidence(hypothesis, facts, seen.run, place, doubt, output)
 
 

@@ -35,7 +35,12 @@ def made(case: Case, repo: Repo) -> Fix:
     confirmation = confirmed(case)
     assert case.scope is not None
     now = repo.snapshot()
-    difference = repo.difference(confirmation.tree, now)
+    difference = repo.difference(confirmation.tree, now, written_by_the_program(case))
     gate(bool(difference.files), "fix-changes-nothing", "Nothing has changed since the cause was confirmed.",
          way=f"mend {', '.join(case.scope.parts)}, add a test to {case.scope.test}, then:  bitten verify")
     return Fix(confirmation, case.scope, difference.touches, difference.patch, now)
+
+
+def written_by_the_program(case: Case) -> frozenset[str]:
+    """Files that the failing command itself writes: running it again changes them, and that is no part of a fix."""
+    return frozenset(each.path for each in case.failure.surroundings.files if each.role == "wrote")
