@@ -232,7 +232,7 @@ def test_the_outcome_of_each_test_is_told_with_its_phase_and_signature(tmp_path)
     told = {each.test.partition("::")[2]: (each.phase.value, each.result, each.error) for each in done.story.outcomes}
     assert told == {"test_good": ("call", "passed", ""), "test_bad": ("call", "failed", "AssertionError"),
                     "test_raises": ("call", "failed", "ValueError"), "test_setup": ("setup", "error", "OSError"),
-                    "test_teardown": ("teardown", "error", "OSError"), "test_skipped": ("setup", "skipped", "_pytest.outcomes.Skipped")}
+                    "test_teardown": ("teardown", "error", "OSError"), "test_skipped": ("setup", "skipped", "Skipped")}
     raised = next(each for each in done.story.outcomes if each.test.endswith("test_raises"))
     crash = visit(root, "a.py", name="crash").story.crashes[0]
     assert raised.signature == signature.of_crash(crash) == "ValueError: bad -N @ load > load"

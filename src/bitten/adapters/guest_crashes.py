@@ -1,0 +1,215 @@
+"""Which of the exceptions in a log is the root cause, and which only tell of another's. Knows types and order in time, no case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bitten.adapters.guest_log import Log, Record
+from bitten.adapters.redact import redact
+from bitten.core import signature
+from bitten.core.case import Crash, Frame
+
+MOST = 12
+LINE = 160
+TEXT = 200
+VARIABLES = 12
+
+_ECHOES = frozenset({"ChildFailedError", "CalledProcessError", "BrokenProcessPool", "BrokenExecutor", "ProcessRaisedException",
+                     "ProcessExitedException", "RemoteTraceback", "_RemoteTraceback"})
+_RERAISED = re.compile(r"Caught ([\w.]+) in DataLoader worker process \d+\.|DataLoader worker \(pid")
+
+# Who catches what leaves a child's own code. The first end the process; the others send it to the parent, which may handle it.
+_DEADLY = ("/multiprocessing/process.py", "/torch/multiprocessing/spawn.py")
+_DELIVERED = ("/multiprocessing/pool.py", "/concurrent/futures/process.py", "/torch/utils/data/_utils/worker.py")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One exception record, and what kind of news it is."""
+
+    record: Record
+    crash: Crash
+
+    @property
+    def pid(self) -> int:
+        return int(self.record["pid"])
+
+    @property
+    def is_echo(self) -> bool:
+        """It says that another process failed."""
+        exc = self.record["exc"]
+        cause = (exc.get("cause") or {}).get("type", "")
+        return _bare(exc["type"]) in _ECHOES or _bare(cause) in _ECHOES or _RERAISED.match(exc["msg"]) is not None
+
+    @property
+    def lost_a_peer(self) -> bool:
+        """A connection broke: another process's end, or a network's."""
+        exc = self.record["exc"]
+        return "ConnectionError" in (_bare(exc["type"]), *exc["mro"])
+
+    @property
+    def is_delivered(self) -> bool:
+        return self._left_its_code_through(_DELIVERED)
+
+    @property
+    def is_uncaught(self) -> bool:
+        return not self.crash.handled
+
+    def _left_its_code_through(self, files: tuple[str, ...]) -> bool:
+        frames = self.record["exc"]["frames"]
+        return self.record["how"] == "formatted" and bool(frames) and str(frames[0].get("f", "")).endswith(files)
+
+
+class Reader:
+    """Makes crashes of records, with source lines from disk. `root` is the project's."""
+
+    def __init__(self, log: Log, root: Path) -> None:
+        self._roots = {str(root) + "/", str(root.resolve()) + "/"}
+        self._parents = {int(record["pid"]): record.get("ppid") for record in log.of("hello", "fork")}
+        self._ranks = {int(record["pid"]): record["env"]["RANK"] for record in log.of("hello") if "RANK" in record.get("env", {})}
+        self._lines: dict[str, list[str]] = {}
+        self._log = log
+
+    def found(self) -> list[Found]:
+        """Every exception, in order of time, each told once: what was logged and then raised is the raised one's."""
+        all_of_them = [self._found(record) for record in self._log.of("exc")]
+        raised = {_key(each) for each in all_of_them if each.is_uncaught}
+        kept: dict[tuple[object, ...], Found] = {}
+        for each in all_of_them:
+            if each.is_uncaught or _key(each) not in raised:
+                kept.setdefault((_key(each), each.is_uncaught), each)
+        return list(kept.values())
+
+    def _found(self, record: Record) -> Found:
+        crash = self.crash(record["exc"], int(record["pid"]))
+        found = Found(record, crash)
+        caught = record["how"] in ("formatted", "exit-in-except") and not found._left_its_code_through(_DEADLY + _DELIVERED)
+        return replace(found, crash=replace(crash, handled=caught))
+
+    def crash(self, exc: Record, pid: int, role: str = "root") -> Crash:
+        frames = [*exc.get("frames", ())]
+        if exc.get("syntax"):
+            file, line, _ = exc["syntax"]
+            frames.append({"f": file, "l": line or 0, "n": "<module>"})
+        innermost = len(frames) - 1
+        told = tuple(self._frame(frame, at == innermost) for at, frame in enumerate(frames))
+        return Crash(exc["type"], redact(exc["msg"]), told, self.process(exc, pid), role)
+
+    def chain(self, exc: Record, pid: int) -> Iterator[Crash]:
+        """What an exception came from, nearest first; a group's members are its causes."""
+        members = (("cause", member) for member in exc.get("group", ()))
+        for role, other in (("cause", exc.get("cause")), ("context", exc.get("context")), *members):
+            if other and _bare(other["type"]) not in _ECHOES:
+                yield self.crash(other, pid, role)
+                yield from self.chain(other, pid)
+
+    def process(self, exc: Record, pid: int) -> str:
+        """In words: `DataLoader worker 0, pid 4121`."""
+        rank = exc.get("rank") or self._rank(pid)
+        parts = [f"rank {rank}"] if rank else []
+        if "worker" in exc:
+            parts.append(f"DataLoader worker {exc['worker']}")
+        elif exc.get("process", "MainProcess") != "MainProcess":
+            parts.append(exc["process"])
+        parts.append(f"pid {pid}")
+        if exc.get("thread", "MainThread") != "MainThread" and "worker" not in exc:
+            parts.append(f"thread {exc['thread']}")
+        return ", ".join(parts)
+
+    def of_pid(self, pid: int) -> str:
+        return self.process({}, pid)
+
+    def place(self, place: str) -> str:
+        """Relative to the project where it lies inside."""
+        return next((place.removeprefix(root) for root in self._roots if place.startswith(root)), place)
+
+    def ancestors(self, pid: int | None) -> Iterator[int]:
+        """A process and those that it came from, as far as they checked in."""
+        seen: set[int] = set()
+        while pid is not None and pid in self._parents and pid not in seen:
+            seen.add(pid)
+            yield pid
+            pid = self._parents[pid]
+
+    def _rank(self, pid: int) -> str:
+        return next((str(self._ranks[each]) for each in self.ancestors(pid) if each in self._ranks), "")
+
+    def _frame(self, frame: Record, is_innermost: bool) -> Frame:
+        if "gap" in frame:
+            return Frame("…", 0, f"{frame['gap']} frames left out")
+        file, line = str(frame["f"]), int(frame["l"])
+        mine = not frame.get("lib") and self.place(file) != file
+        variables = frame.get("vars", {}) if mine or is_innermost else {}
+        told = {str(name): redact(str(text))[:TEXT] for name, text in list(variables.items())[:VARIABLES]}
+        text = frame.get("src") or self._line(file, line)
+        return Frame(self.place(file) if mine else file, line, str(frame["n"]), redact(text.strip())[:LINE], mine, told)
+
+    def _line(self, file: str, line: int) -> str:
+        if file not in self._lines:
+            try:
+                self._lines[file] = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+            except (OSError, ValueError):
+                self._lines[file] = []  # a pseudo file, or one that is gone
+        lines = self._lines[file]
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+
+def ordered(reader: Reader, found: list[Found], ended_badly: bool, exits: Iterable[Record]) -> tuple[Crash, ...]:
+    """The root cause and its chain, then what else happened, each by its role."""
+    root = _root(found, ended_badly, {int(record["pid"]) for record in exits})
+    if root is None:
+        return tuple(replace(each.crash, role="context") for each in found if each.crash.handled)[:MOST]
+    chain = [replace(crash, handled=root.crash.handled) for crash in reader.chain(root.record["exc"], root.pid)]
+    told = {_crash_key(crash) for crash in (root.crash, *chain)}
+    rest = [replace(each.crash, role=_role(each, root)) for each in found if each is not root and _crash_key(each.crash) not in told]
+    return (replace(root.crash, role="root"), *chain, *sorted(rest, key=lambda crash: crash.handled))[:MOST]
+
+
+def origin(found: list[Found], exc: Record, before: float) -> Found | None:
+    """For an exception that a DataLoader worker sent: the worker's own, live one."""
+    sent = _RERAISED.match(exc["msg"])
+    workers = [each for each in found if each.is_delivered and float(each.record["t"]) <= before]
+    return next((each for each in reversed(workers) if sent and _bare(each.crash.type) == _bare(sent[1] or "")), None)
+
+
+def _root(found: list[Found], ended_badly: bool, left_badly: set[int]) -> Found | None:
+    """The earliest that nothing caught and that is no echo; else one that a process which left badly had caught; else an echo."""
+    uncaught = [each for each in found if each.is_uncaught]
+    echoes = [each for each in uncaught if each.is_echo]
+    own = [each for each in uncaught if not each.is_echo and not each.is_delivered]
+    delivered = [each for each in uncaught if each.is_delivered]
+    handled = [each for each in found if each.crash.handled and ended_badly]
+    left = [each for each in handled if each.pid in left_badly]
+    first_hand = [each for each in own if not each.lost_a_peer or not _others(each, found)]
+    primary = [each for each in found if each in first_hand or (each in delivered and (echoes or not first_hand))]
+    return next(iter([*primary, *reversed(left), *reversed(handled), *echoes, *own]), None)
+
+
+def _others(each: Found, found: list[Found]) -> bool:
+    """Whether another process failed of itself."""
+    return any(other.pid != each.pid and other.is_uncaught and not other.lost_a_peer and not other.is_echo for other in found)
+
+
+def _role(each: Found, root: Found) -> str:
+    """Two tests, or two ranks, that fail by themselves are both a root; whoever fails otherwise after another process is a consequence."""
+    if each.crash.handled:
+        return "context"
+    alike = each.crash.type == root.crash.type and signature.masked(each.crash.message) == signature.masked(root.crash.message)
+    return "root" if not each.is_echo and (each.pid == root.pid or alike) else "consequence"
+
+
+def _key(each: Found) -> tuple[object, ...]:
+    return (each.pid, *_crash_key(each.crash))
+
+
+def _crash_key(crash: Crash) -> tuple[object, ...]:
+    last = crash.frames[-1] if crash.frames else None
+    return (crash.type, crash.message, last.file if last else "", last.line if last else 0, crash.process.partition(", thread")[0])
+
+
+def _bare(name: Any) -> str:
+    return str(name).rpartition(".")[2]

@@ -1,0 +1,180 @@
+"""What the guest wrote, read back as the law's nouns: crashes with their root cause first, sightings, files. Starts and judges nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bitten.adapters.guest_crashes import Found, Reader, ordered, origin
+from bitten.adapters.guest_log import Log, Record, load
+from bitten.adapters.redact import redact
+from bitten.core import signature
+from bitten.core.case import Crash, FileSeen, Outcome, Phase, Sighting
+from bitten.guest import HOME
+
+FILES = 60
+COMPLAINTS = 8
+
+
+@dataclass(frozen=True)
+class Story:
+    """All that the guest saw of one run. `interpreter` is the Python that failed, or the first that checked in."""
+
+    crashes: tuple[Crash, ...] = ()
+    sightings: tuple[Sighting, ...] = ()
+    files: tuple[FileSeen, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    outcomes: tuple[Outcome, ...] = ()
+    net: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    interpreter: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def env_for(spool: Path, cache: Path, probes: Sequence[Path], watch: bool, base: Mapping[str, str]) -> dict[str, str]:
+    """What to add to a command's environment so that every Python below it lets the guest in."""
+    paths = [HOME, base["PYTHONPATH"]] if base.get("PYTHONPATH") else [HOME]
+    return {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "BITTEN_SPOOL": str(spool),
+        "BITTEN_CACHE": str(cache),
+        "BITTEN_PROBES": os.pathsep.join(map(str, probes)),
+        "BITTEN_WATCH": "1" if watch else "",
+    }
+
+
+def read(spool: Path, root: Path, ended_badly: bool | None = None) -> Story:
+    """The story of one run. An exception that the program caught can be its root cause only if it ended badly;
+    whoever doesn't say so leaves it to the guest, which sees sys.exit and os._exit, but no bare `raise SystemExit(3)`."""
+    log = load(spool)
+    reader = Reader(log, root)
+    found = reader.found()
+    exits = list(log.of("exit"))
+    crashes = ordered(reader, found, bool(exits) if ended_badly is None else ended_badly, exits)
+    failed = next((each.pid for each in found if crashes and _is(each, crashes[0])), None)
+    return Story(
+        crashes=crashes,
+        sightings=tuple(_sightings(log, reader)),
+        files=tuple(_files(log, reader)),
+        environment=_environment(log, reader, failed),
+        outcomes=tuple(_outcomes(log, reader, found)),
+        net=tuple(dict.fromkeys(str(record["host"]) for record in log.of("net"))),
+        denied=tuple(dict.fromkeys(str(record["p"]) for record in log.of("denied"))),
+        interpreter=str(_hello(log, reader, failed).get("exe", "")),
+        notes=tuple(_notes(log)),
+    )
+
+
+def _is(each: Found, crash: Crash) -> bool:
+    return (each.crash.type, each.crash.message, each.crash.process) == (crash.type, crash.message, crash.process)
+
+
+def _sightings(log: Log, reader: Reader) -> Iterator[Sighting]:
+    """The last word of every process about every place."""
+    last: dict[tuple[object, ...], tuple[Record, str]] = {}
+    for record in log.of("exc", "sighting"):
+        pid = int(record["pid"])
+        process = reader.process(record.get("exc", {}), pid)
+        for seen in record["sightings"] if record["k"] == "exc" else [record]:
+            last[pid, seen["probe"], seen["place"]] = (seen, process)
+    for seen, process in last.values():
+        yield Sighting(seen["probe"], reader.place(seen["place"]), seen["facts"], int(seen["calls"]), bool(seen["finding"]), process)
+
+
+# ---------------------------------------------------------------------------------------------- config and data manifest
+
+
+def _files(log: Log, reader: Reader) -> list[FileSeen]:
+    """Configs one by one, data counted by folder, what was written; a config that wasn't there is none."""
+    configs = {record["p"]: FileSeen(reader.place(record["p"]), "config", record["size"], record["mtime"])
+               for record in log.of("config") if "size" in record}
+    wrote = {record["p"]: _written(record["p"], reader) for record in log.of("wrote")}
+    return [*list(configs.values())[: FILES // 2], *list(_data(log, reader))[: FILES // 4], *wrote.values()][:FILES]
+
+
+def _written(path: str, reader: Reader) -> FileSeen:
+    try:
+        now = Path(path).stat()
+    except OSError:  # moved to its last name, or removed again
+        return FileSeen(reader.place(path), "wrote")
+    return FileSeen(reader.place(path), "wrote", now.st_size, now.st_mtime)
+
+
+def _data(log: Log, reader: Reader) -> Iterator[FileSeen]:
+    """A folder with the number of files opened below it, by all processes together; a single file by its own name."""
+    counts: dict[str, dict[int, int]] = {}
+    first: dict[str, Record] = {}
+    names: dict[str, set[str]] = {}
+    for record in log.of("data"):
+        folder = str(record["p"]).rpartition("/")[0]
+        mine = counts.setdefault(folder, {})
+        mine[record["pid"]] = max(mine.get(record["pid"], 0), int(record["n"]))
+        first.setdefault(folder, record)
+        names.setdefault(folder, set()).add(record["p"])
+    for folder, each in counts.items():
+        size, modified = first[folder].get("size", -1), first[folder].get("mtime", 0.0)
+        if set(each.values()) == {1} and names[folder] == {first[folder]["p"]}:
+            yield FileSeen(reader.place(first[folder]["p"]), "data", size, modified)
+        else:
+            yield FileSeen(reader.place(folder + "/"), "data", -1, modified, sum(each.values()))
+
+
+# ---------------------------------------------------------------------------------------------- where it ran
+
+
+def _hello(log: Log, reader: Reader, pid: int | None) -> Record:
+    """The introduction of the process that failed, or of the one that it was forked from; else the first."""
+    hellos = {int(record["pid"]): record for record in log.of("hello")}
+    own = next((hellos[each] for each in reader.ancestors(pid) if each in hellos), None)
+    return own or next(iter(hellos.values()), {})
+
+
+def _environment(log: Log, reader: Reader, pid: int | None) -> dict[str, str]:
+    hello = _hello(log, reader, pid)
+    if not hello:
+        return {}
+    modules = list(log.of("modules"))
+    best = next((record for record in modules if record["pid"] == pid), max(modules, key=lambda record: len(record["names"]), default={}))
+    versions = {**best.get("names", {}), **best.get("torch", {})}
+    told = {"python": ".".join(map(str, hello["v"])), "executable": hello["exe"], **versions, **hello["env"]}
+    return {name: redact(str(value)) for name, value in told.items() if value != ""}
+
+
+# ---------------------------------------------------------------------------------------------- tests
+
+_PHASES = ("collect", "setup", "call", "teardown")
+
+
+def _outcomes(log: Log, reader: Reader, found: list[Found]) -> Iterator[Outcome]:
+    """One outcome a test: that of its first phase that did not pass, else of its call."""
+    tests: dict[str, list[Record]] = {}
+    for record in log.of("test"):
+        tests.setdefault(record["test"], []).append(record)
+    for test, phases in tests.items():
+        phases.sort(key=lambda record: _PHASES.index(record["phase"]))
+        decided = next((record for record in phases if record["result"] != "passed"), None)
+        told = decided or next((record for record in phases if record["phase"] == "call"), phases[0])
+        yield Outcome(test, Phase(told["phase"]), told["result"], told["error"], redact(told["message"]), _signature(told, reader, found))
+
+
+def _signature(record: Record, reader: Reader, found: list[Found]) -> str:
+    """That of what the test raised; of what the worker raised, when a DataLoader's worker sent it."""
+    exc = record.get("exc")
+    if not exc:
+        return ""
+    sent = origin(found, exc, float(record["t"]))
+    return signature.of_crash(sent.crash if sent else reader.crash(exc, int(record["pid"])))
+
+
+# ---------------------------------------------------------------------------------------------- the guest's own trouble
+
+
+def _notes(log: Log) -> Iterator[str]:
+    if not any(log.of("hello")):
+        yield "no Python checked in: the guest saw nothing of this run"
+    if log.torn:
+        yield f"{log.torn} line{'s' if log.torn > 1 else ''} of the guest's log could not be read"
+    troubles = dict.fromkeys(f"the guest had trouble in {record['where']}: {record['err']}" for record in log.of("hookerr"))
+    yield from (redact(trouble) for trouble in list(troubles)[:COMPLAINTS])

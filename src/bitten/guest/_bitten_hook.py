@@ -1,0 +1,372 @@
+"""What an interpreter announces by itself, made into records. Never raises, prints, or changes an exit code; knows nobody who reads them.
+
+Every `except Exception` here has this one reason: a stranger's program goes on as if we weren't there. Nothing is imported
+that start-up has not loaded already: json, threading, re and traceback cost more than all of this file.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+from time import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any
+
+SNAPSHOTS = 24
+HANDLED = 12  # of them, for exceptions that the program caught
+SIZE = 16 << 20  # bytes of records a process
+ALLOWED = (
+    "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK", "CUDA_VISIBLE_DEVICES", "TORCHELASTIC_RESTART_COUNT",
+    "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PYTEST_XDIST_WORKER", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHASHSEED", "OMP_NUM_THREADS",
+    "CUBLAS_WORKSPACE_CONFIG", "CI",
+)  # fmt: skip
+KNOWN = ("torch", "numpy", "pandas", "sklearn", "transformers", "lightning", "accelerate", "tensorflow", "jax", "scipy", "datasets",
+         "tokenizers")
+
+_mine = _thread._local()
+
+
+class Where:
+    """Where we are, and where the program started."""
+
+    here = spool = ""
+    start = "/"
+    skipped: tuple[str, ...] = ("/proc/", "/sys/", "/dev/", "<", "/usr/share/", "/usr/lib/", "/etc/")
+    writable: tuple[str, ...] = ()
+    is_forked = False
+    loader: Callable[[str], Any]
+
+
+class Log:
+    """This process's record file. Our descriptor may have been closed or reused by the program, or be a parent's."""
+
+    fd, inode, pid = -1, 0, 0
+    left = SIZE
+    faults_are_ours = False
+
+    @classmethod
+    def write(cls, line: bytes) -> None:
+        cls.left -= len(line)
+        if cls.left > 0:
+            os.write(cls.descriptor(), line)
+
+    @classmethod
+    def descriptor(cls) -> int:
+        try:
+            if cls.pid == os.getpid() and os.fstat(cls.fd).st_ino == cls.inode:
+                return cls.fd
+        except OSError:
+            pass  # closed: a new one is opened
+        cls.pid = os.getpid()
+        cls.fd = _out_of_the_way(os.open(f"{Where.spool}/p{cls.pid}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        cls.inode = os.fstat(cls.fd).st_ino
+        return cls.fd
+
+
+def _out_of_the_way(fd: int) -> int:
+    """Above the numbers that programs count on or close in bulk. (`fcntl` would do it, but its import costs a dlopen.)"""
+    for number in range(473, 480):
+        try:
+            os.fstat(number)
+        except OSError:
+            try:
+                os.dup2(fd, number, False)
+            except OSError:  # fewer descriptors are allowed
+                return fd
+            os.close(fd)
+            return number
+    return fd
+
+
+def is_busy() -> bool:
+    """Whether this thread is inside our own code, whose opens and calls are nobody's business."""
+    return getattr(_mine, "busy", False)
+
+
+def set_busy(now: bool) -> bool:
+    was, _mine.busy = is_busy(), now
+    return was
+
+
+def emit(kind: str, **fields: Any) -> None:
+    """Append one record: a Python literal on a line, in one write. It survives os._exit and SIGKILL."""
+    was = set_busy(True)
+    try:
+        fields.update(k=kind, t=time())
+        Log.write((repr(fields) + "\n").encode("utf-8", "backslashreplace"))
+    except Exception:
+        pass
+    finally:
+        set_busy(was)
+
+
+def load(name: str) -> Any:
+    """Another module of ours, through the door's byte-code cache."""
+    return Where.loader(name)
+
+
+# ---------------------------------------------------------------------------------------------- exceptions
+
+
+class Budget:
+    """What was captured so far. A caught exception that comes from a line again is no news."""
+
+    snapshots, handled = SNAPSHOTS, HANDLED
+    sites: set[tuple[str, int, int]]
+    modules_told = False
+
+    @classmethod
+    def affords(cls, exc: BaseException, tb: TracebackType | None, is_caught: bool) -> bool:
+        site = _site(exc, tb)
+        if cls.snapshots <= 0 or (is_caught and (cls.handled <= 0 or site in cls.sites)):
+            return False
+        cls.snapshots -= 1
+        cls.handled -= is_caught
+        cls.sites.add(site)
+        return True
+
+    @classmethod
+    def renew(cls) -> None:
+        cls.snapshots, cls.handled, cls.modules_told = SNAPSHOTS, HANDLED, False
+        cls.sites = set()
+
+
+def _site(exc: BaseException, tb: TracebackType | None) -> tuple[str, int, int]:
+    tb = tb or exc.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    kind = type.__getattribute__(type(exc), "__qualname__")
+    return (kind, id(tb.tb_frame.f_code), tb.tb_lineno) if tb is not None else (kind, 0, 0)
+
+
+def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> None:
+    """Snapshot an exception, and let the probes read its frames. Signals wait meanwhile: a handler that raises would cut it short."""
+    is_caught = how in ("formatted", "exit-in-except")
+    if exc is None or is_busy() or not Budget.affords(exc, tb, is_caught):
+        return
+    was = set_busy(True)
+    signal: Any = sys.modules.get("_signal") or __import__("_signal")
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        _record(exc, tb, how, 0.1 if is_caught else 0.25)
+    except Exception as error:
+        emit("hookerr", where="capture", err=type(error).__name__)
+    finally:
+        set_busy(was)
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+def _record(exc: BaseException, tb: TracebackType | None, how: str, seconds: float) -> None:
+    trouble = ""
+    for _ in range(3):  # a signal that came before they were held fires once in here: torch's SIGCHLD handler raises
+        try:
+            found = load("_bitten_snap").snapshot(exc, tb, seconds, calm=Where.is_forked, ask=how != "exit-in-except")
+            emit("exc", how=how, exc=found, sightings=_sightings(tb or exc.__traceback__))
+            return _tell_modules()
+        except Exception as error:
+            trouble = f"{type(error).__name__}: {str(error)[:200]}"
+    return emit("hookerr", where="capture", err=trouble)
+
+
+def _sightings(tb: TracebackType | None) -> list[Any]:
+    if not os.environ.get("BITTEN_PROBES"):
+        return []
+    found: list[Any] = load("_bitten_probe").at_crash(tb)
+    watch = sys.modules.get("_bitten_watch")
+    return [watch.seen(each) for each in found] if watch is not None else found
+
+
+def _tell_modules() -> None:
+    """Once: the versions of what matters, and torch's settings that change numbers."""
+    if Budget.modules_told:
+        return
+    Budget.modules_told = True
+    names = {}
+    for name in KNOWN:
+        module = sys.modules.get(name)
+        if type(module) is type(sys):
+            version = module.__dict__.get("__version__")
+            names[name] = str.__str__(version) if isinstance(version, str) else ""
+    if names:
+        emit("modules", names=names, torch=_torch_settings() if "torch" in names else {})
+
+
+def _torch_settings() -> dict[str, Any]:
+    try:
+        torch: Any = sys.modules["torch"]
+        capability = str(torch.backends.cpu.get_cpu_capability())
+        return {"cpu capability": capability, "threads": torch.get_num_threads(), "seed": torch.initial_seed()}
+    except Exception:
+        return {}
+
+
+
+# ---------------------------------------------------------------------------------------------- what the interpreter audits
+
+_LISTENERS: dict[str, Callable[[Any], None]] = {"sys.excepthook": lambda args: capture(args[2], args[3], "uncaught")}
+
+
+def _audit(event: str, args: Any) -> None:
+    """CPython announces an uncaught exception before it calls whatever hook is installed, so none that a library installs hides it."""
+    listener = _LISTENERS.get(event)
+    if listener is not None:
+        try:  # noqa: SIM105 - contextlib is no part of start-up
+            listener(args)
+        except Exception:
+            pass
+
+
+# ---------------------------------------------------------------------------------------------- how a process ends
+
+
+def _patch_exits() -> None:
+    plain_exit, plain__exit, plain_abort = sys.exit, os._exit, os.abort
+
+    class exit:  # noqa: N801 - its name
+        """Called, a class runs `__new__` and then `__init__`, which here is C's own `sys.exit`: no frame of ours in any traceback."""
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            _note_exit("sys.exit", args[0] if args else None)
+            return object.__new__(cls)
+
+        __init__ = staticmethod(plain_exit)
+
+    def _exit(status: Any) -> Any:
+        _note_exit("os._exit", status)
+        flush()
+        plain__exit(status)
+
+    def abort() -> Any:
+        _note_exit("os.abort", -6)
+        plain_abort()
+
+    for new, plain in ((exit, plain_exit), (_exit, plain__exit), (abort, plain_abort)):
+        for attribute in ("__doc__", "__module__", "__name__", "__qualname__"):
+            setattr(new, attribute, getattr(plain, attribute))
+    sys.exit, os._exit, os.abort = exit, _exit, abort
+
+
+def _note_exit(function: str, code: Any) -> None:
+    """Who ended the process badly, and the exception in whose hands."""
+    try:
+        if code is None or (type(code) in (int, bool) and not code) or is_busy():
+            return
+        emit("exit", fn=function, code=_exit_code(code), at=_caller())
+        exc = sys.exc_info()[1]
+        if exc is not None and not isinstance(exc, SystemExit):
+            capture(exc, exc.__traceback__, "exit-in-except")
+    except Exception:
+        pass
+
+
+def _exit_code(code: Any) -> Any:
+    if type(code) is str:
+        return load("_bitten_redact").scrub(code[:2000])
+    return code if type(code) in (int, bool) else type(code).__name__
+
+
+def _caller() -> list[Any]:
+    frame = sys._getframe(3)  # past us, _note_exit and the wrapper
+    return [frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name]
+
+
+def flush() -> None:
+    """At the end of a process: the last counts."""
+    load("_bitten_seen").flush()
+    watch = sys.modules.get("_bitten_watch")
+    if watch is not None:
+        watch.flush()
+
+
+def _at_exit() -> None:
+    flush()
+    _tell_modules()
+
+
+def watch_faults() -> None:
+    """A crash in C writes its stack into our log. The program's own faulthandler stays where it is: its output is seen anyway."""
+    import faulthandler  # noqa: PLC0415 - built in
+
+    if not faulthandler.is_enabled():
+        faulthandler.enable(Log.descriptor(), all_threads=True)
+        Log.faults_are_ours = True
+
+
+def _after_fork() -> None:
+    try:
+        parents = Log.fd
+        set_busy(False)
+        Where.is_forked = True
+        Log.left = SIZE
+        Budget.renew()
+        emit("fork", pid=os.getpid(), ppid=os.getppid())
+        if Log.faults_are_ours:
+            sys.modules["faulthandler"].disable()
+            watch_faults()
+        if parents not in (-1, Log.fd):
+            os.close(parents)
+        for name in ("_bitten_seen", "_bitten_watch"):
+            if name in sys.modules:
+                sys.modules[name].forked()
+    except Exception:
+        pass
+
+
+# ---------------------------------------------------------------------------------------------- how it begins
+
+
+def install(here: str, loader: Callable[[str], Any]) -> None:
+    """Called by the door, once an interpreter."""
+    Where.loader = loader
+    _settle(here)
+    Budget.renew()
+    _hello()
+    _LISTENERS.update(load("_bitten_seen").LISTENERS)
+    patches = load("_bitten_patches")
+    patches.start()
+    _patch_exits()
+    watch_faults()
+    import atexit  # noqa: PLC0415 - built in
+
+    atexit.register(_at_exit)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+    if os.environ.get("BITTEN_WATCH") == "1":
+        load("_bitten_watch").install(patches.on_import)
+    sys.addaudithook(_audit)
+
+
+def _settle(here: str) -> None:
+    Where.here, Where.spool = here, os.environ["BITTEN_SPOOL"]
+    try:  # noqa: SIM105 - as above
+        Where.start = os.getcwd()  # noqa: PTH109 - as above
+    except OSError:
+        pass  # a folder that was removed
+    prefixes = {sys.prefix, sys.base_prefix}
+    own = (Where.spool, here + "/", os.environ.get("BITTEN_CACHE") or Where.spool)
+    Where.skipped += own + tuple(prefix + part for prefix in prefixes for part in ("/lib/", "/share/", "/bin/", "/include/", "/etc/"))
+    Where.writable = tuple(os.path.realpath(path) for path in os.environ.get("BITTEN_WRITABLE", "").split(os.pathsep) if path)
+
+
+def _hello() -> None:
+    scrub = load("_bitten_redact").scrub
+    argv = scrub("\0".join(_argv())[:8000]).split("\0")
+    env = {name: os.environ[name] for name in ALLOWED if name in os.environ}
+    emit("hello", pid=os.getpid(), ppid=os.getppid(), exe=sys.executable, v=list(sys.version_info[:3]), argv=argv, cwd=Where.start,
+         prefix=sys.prefix, path=list(sys.path), env=env)
+
+
+def _argv() -> list[str]:
+    """The whole command line; before 3.10 only the system knows it at this hour."""
+    if hasattr(sys, "orig_argv"):
+        return list(sys.orig_argv)
+    try:
+        with open("/proc/self/cmdline", "rb") as file:  # noqa: PTH123 - as above
+            return [part.decode("utf-8", "replace") for part in file.read().split(b"\0")[:-1]]
+    except OSError:
+        return []
