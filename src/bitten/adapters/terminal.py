@@ -26,21 +26,22 @@ class Terminal:
         return "terminal" if sys.stdin.isatty() and sys.stderr.isatty() else "pipe"
 
     def ask(self, question: str, default: str = "") -> str:
-        return str(click.prompt(f"  {question}", default=default, show_default=bool(default), err=True)).strip()
+        suffix = " " if question.endswith("?") and not default else ": "
+        return str(click.prompt(f"  {question}", default=default, show_default=bool(default), prompt_suffix=suffix, err=True)).strip()
 
     def show(self, text: str) -> None:
         click.echo(text)
 
     @contextmanager
     def progress(self, text: str) -> Iterator[None]:
-        """What is being waited for, with the seconds it has taken; one plain line where nobody watches."""
+        """What is being waited for; one plain line where nobody watches."""
         if not sys.stderr.isatty():
             click.echo(f"  … {text}", err=True)
             yield
             return
         from rich.console import Console  # noqa: PLC0415 - 60 ms that only a wait is worth
 
-        with Console(stderr=True).status(f"[dim]{text}[/dim]"):
+        with Console(stderr=True, highlight=False).status(f"[dim]{text}[/dim]", refresh_per_second=2):
             yield
 
 

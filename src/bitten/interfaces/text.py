@@ -118,7 +118,7 @@ def hypotheses(case: Case, everything: bool = False) -> Iterator[str]:
     for each in listed:
         yield _claim(case, each)
         if detail := _detail(case, each):
-            yield " " * 15 + click.style(detail, dim=True)
+            yield " " * 28 + click.style(detail, dim=True)
     hidden = len(case.hypotheses) - len(listed)
     if hidden > 0:
         yield click.style(f"  … {hidden} more: bitten show --all", dim=True)
@@ -127,19 +127,21 @@ def hypotheses(case: Case, everything: bool = False) -> Iterator[str]:
 def _claim(case: Case, hypothesis: Hypothesis) -> str:
     mark, colour = MARKS[case.verdict(hypothesis)] if not case.rejected(hypothesis) else ("✗ rejected", "red")
     generic = " (generic)" if hypothesis.generic else ""
-    return (f"  {hypothesis.id[1:]:<2} {hypothesis.likelihood.value:<9} {click.style(f'{mark:<12}', fg=colour)} {hypothesis.claim}{generic}"
-            + (click.style(f"   {hypothesis.place}", dim=True) if hypothesis.place else ""))
+    return f"  {hypothesis.id[1:]:<2} {hypothesis.likelihood.value:<9} {click.style(f'{mark:<12}', fg=colour)}  {hypothesis.claim}{generic}"
 
 
 def _detail(case: Case, hypothesis: Hypothesis) -> str:
+    """Where, and what was measured; or what would decide it, and for how long it would run."""
     evidence = case.latest(hypothesis)
     if evidence is None:
-        seconds = rank.runs(hypothesis.check) * case.failure.run.seconds
-        return f"a {max(1, seconds):.0f} s run decides:  bitten check {hypothesis.id}" if seconds >= 0.1 else f"decides:  bitten check {hypothesis.id}"
+        seconds = max(1.0, rank.runs(hypothesis.check) * case.failure.run.seconds)
+        return f"a {seconds:.0f} s run decides:  bitten check {hypothesis.id}"
     if evidence.unclear:
         return evidence.unclear
+    if evidence.verdict is Verdict.SUPPORTS:
+        return " · ".join(part for part in (evidence.place, hypothesis.because) if part)
     fact, value = evidence.deciding
-    return hypothesis.because if evidence.verdict is Verdict.SUPPORTS and hypothesis.because else f"{fact} = {short(value)}"
+    return f"{fact} = {short(value)}"
 
 
 def evidence(found: Evidence) -> str:

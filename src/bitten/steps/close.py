@@ -115,14 +115,21 @@ def message(case: Case) -> str:
     """Imperative subject, the why in the body, trailers that lead back to the case."""
     evidence, fix = confirmed(case).evidence, fixed(case)
     fact, value = evidence.deciding
-    where = evidence.hypothesis.scope[0] if evidence.hypothesis.scope else fix.scope.parts[0]
-    return (f"Fix {where.split(':')[-1]}: {evidence.hypothesis.claim}"[:72].rstrip() + "\n\n"
-            f"{evidence.hypothesis.claim}\n{evidence.hypothesis.because}\nDecided by {fact} = {value}; the test {fix.scope.test} failed without this.\n\n"
+    return (f"{subject(evidence.hypothesis.claim, fix.scope.parts[0].split(':')[-1])}\n\n{evidence.hypothesis.claim}.\n{evidence.hypothesis.because}\n"
+            f"Decided by {fact} = {value}; the test in {fix.scope.test} failed without this.\n\n"
             f"Bitten-Signature: {case.failure.facts.get('signature')}\nBitten-Check: {evidence.hypothesis.check.supports_if}\n")
+
+
+def subject(claim: str, name: str) -> str:
+    """`Fix NAME: first clause of the claim`, at most 72 characters, cut between words."""
+    clause = claim.removeprefix(name).strip().split(", ")[0]
+    line = f"Fix {name}: {clause}"
+    return line if len(line) <= 72 else line[:71].rsplit(" ", 1)[0] + "…"
 
 
 def note(case: Case, commit: str) -> str:
     """Three lines for chat or stand-up: what bit, why, and what holds it now."""
-    evidence, fix = confirmed(case).evidence, fixed(case)
+    evidence, fix, root = confirmed(case).evidence, fixed(case), case.failure.root
+    what = f"{root.type}: {root.message.strip()}".split("\n")[0] if root else str(case.failure.facts.get("signature"))
     held = f"Held by {fix.scope.test}" + (f", commit {commit[:12]}." if commit else ", see fix.patch.")
-    return f"{case.failure.facts.get('signature')}\nCause: {evidence.hypothesis.claim} ({evidence.place or ', '.join(fix.scope.parts)}).\n{held}"
+    return f"{what}\nCause: {evidence.hypothesis.claim} ({evidence.place or ', '.join(fix.scope.parts)}).\n{held}"
