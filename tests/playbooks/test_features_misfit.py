@@ -53,6 +53,18 @@ def test_without_a_gradient_the_order_of_layers_tells(probe, frozen):
     assert stories(probe.at_crash(lambda: run(9))) == (0, 4, 0, 0, 0)
 
 
+def test_a_gradient_tells_even_when_the_layer_was_registered_first(probe):
+    class HeadFirst(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.head, self.stem = nn.Linear(5, 2), nn.Linear(4, 6)
+
+        def forward(self, x):
+            return self.head(self.stem(x))
+
+    assert stories(probe.at_crash(lambda: HeadFirst()(torch.randn(3, 4)))) == (1, 0, 0, 0, 0)
+
+
 def test_channels_last_is_an_axis_elsewhere(probe):
     assert stories(crashed(probe, [nn.Conv2d(3, 8, 3)], 2, 16, 16, 3)) == (0, 0, 4, 0, 0)
 

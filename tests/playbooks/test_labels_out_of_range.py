@@ -63,9 +63,9 @@ def test_few_labels_tell_nothing_for_sure(probe):
 
 def test_a_small_batch_is_told_by_the_array_that_it_was_cut_from(probe):
     def train():
-        y = np.arange(60) % 6 + 1
-        order = np.arange(60)  # holds the same values and 0, but does not repeat
-        return order, loss(6, y[order][3:7])
+        y_order = np.arange(60)  # holds the same values and 0, but does not repeat
+        y = y_order % 6 + 1
+        return loss(6, y[y_order][3:7])
 
     facts = probe.at_crash(train)[1]
     assert stories(facts) == (1, 0, 0) and facts["labels.samples"] == 60

@@ -1,0 +1,1 @@
+"""NaN or Inf in what the model is given."""

@@ -1,0 +1,1 @@
+"""Input features that don't fit a layer."""

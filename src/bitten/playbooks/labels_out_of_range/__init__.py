@@ -1,0 +1,1 @@
+"""Class labels out of range for the model's outputs."""

@@ -1,0 +1,1 @@
+"""Items of unequal length or shape in one batch."""
