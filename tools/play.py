@@ -79,6 +79,11 @@ def scrubbed(text: str, project: Path) -> str:
     return text
 
 
+def elided(text: str) -> str:
+    """The program's own traceback is untouched on the screen; on paper it is in the way."""
+    return re.sub(r"^Traceback \(most recent call last\):\n.*?(?=^✗ )", "… the program's own traceback, untouched …\n\n", text, flags=re.S | re.M)
+
+
 def put(transcript: str, file: Path, check: bool) -> int:
     text = file.read_text("utf-8")
     head, _, rest = text.partition(BEGIN)
@@ -100,8 +105,9 @@ def main() -> int:
     given = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="bitten-demo-") as folder:
         project = lay_out(given.keep.resolve() if given.keep else Path(folder) / "charngram")
-        print(f"A scripted person is at the keyboard; commands and output are real. The project is {project}.", flush=True)
-        transcript = scrubbed("\n\n".join(play(project, given.quiet)), project)
+        if not given.quiet:
+            print(f"A scripted person is at the keyboard; commands and output are real. The project is {project}.", flush=True)
+        transcript = elided(scrubbed("\n\n".join(play(project, given.quiet)), project))
     file = given.check or given.write
     return put(transcript, file, bool(given.check)) if file else 0
 
