@@ -86,7 +86,7 @@ def test_a_process_that_dies_of_a_fault_leaves_its_stack(tmp_path):
 def test_files_are_told_by_what_they_are(tmp_path):
     files = {"conf/a.yaml": "x: 1", "data/0.csv": "1", **{f"shards/{i}.bin": "1" for i in range(12)},
              "a.py": "import os\nopen('conf/a.yaml').read()\nopen('data/0.csv').read()\n"
-                     "for i in range(12):\n    open(f'shards/{i}.bin').read()\nopen('out.txt', 'w').write('1234')\n"
+                     "for i in range(12):\n    open(f'shards/{i}.bin').read()\nopen('out.tmp', 'w').write('1234')\nos.rename('out.tmp', 'out.txt')\n"
                      "try:\n    open('conf/none.yaml')\nexcept OSError:\n    pass\n"}
     seen = {(each.path, each.role, each.count) for each in visit(project(tmp_path, files), "a.py").story.files}
     assert seen == {("conf/a.yaml", "config", 1), ("data/0.csv", "data", 1), ("shards/", "data", 12), ("out.txt", "wrote", 1)}
@@ -141,3 +141,10 @@ def test_the_byte_code_cache_is_used_and_a_torn_one_is_replaced(tmp_path):
         each.write_bytes(b"torn")
     again = visit(root, "a.py", name="again")
     assert exceptions(again) == [("uncaught", "ZeroDivisionError", "division by zero")]
+
+
+def test_a_descriptor_that_the_program_closed_and_took_for_itself_is_left_to_it(tmp_path):
+    program = ("import os\nos.closerange(3, 1024)\nmine = open('mine.txt', 'w')\nfor n in range(473, 480):\n    os.dup2(mine.fileno(), n)\n1 / 0")
+    done = visit(project(tmp_path, {"a.py": program}), "a.py")
+    assert exceptions(done) == [("uncaught", "ZeroDivisionError", "division by zero")]
+    assert (done.root / "mine.txt").read_text() == ""

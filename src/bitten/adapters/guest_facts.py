@@ -90,15 +90,15 @@ def _files(log: Log, reader: Reader) -> list[FileSeen]:
     """Configs one by one, data counted by folder, what was written; a config that wasn't there is none."""
     configs = {record["p"]: FileSeen(reader.place(record["p"]), "config", record["size"], record["mtime"])
                for record in log.of("config") if "size" in record}
-    wrote = {record["p"]: _written(record["p"], reader) for record in log.of("wrote")}
-    return [*list(configs.values())[: FILES // 2], *list(_data(log, reader))[: FILES // 4], *wrote.values()][:FILES]
+    wrote = (_written(path, reader) for path in dict.fromkeys(record["p"] for record in log.of("wrote")))
+    return [*list(configs.values())[: FILES // 2], *list(_data(log, reader))[: FILES // 4], *filter(None, wrote)][:FILES]
 
 
-def _written(path: str, reader: Reader) -> FileSeen:
+def _written(path: str, reader: Reader) -> FileSeen | None:
     try:
         now = Path(path).stat()
-    except OSError:  # moved to its last name, or removed again
-        return FileSeen(reader.place(path), "wrote")
+    except OSError:  # moved to its last name, which is told of too, or removed again
+        return None
     return FileSeen(reader.place(path), "wrote", now.st_size, now.st_mtime)
 
 
@@ -136,7 +136,8 @@ def _environment(log: Log, reader: Reader, pid: int | None) -> dict[str, str]:
     if not hello:
         return {}
     modules = list(log.of("modules"))
-    best = next((record for record in modules if record["pid"] == pid), max(modules, key=lambda record: len(record["names"]), default={}))
+    fullest = max(modules, key=lambda record: len(record["names"]), default={})
+    best = next((record for record in modules if record["pid"] == hello["pid"]), fullest)  # a forked worker has its own seed and threads
     versions = {**best.get("names", {}), **best.get("torch", {})}
     told = {"python": ".".join(map(str, hello["v"])), "executable": hello["exe"], **versions, **hello["env"]}
     return {name: redact(str(value)) for name, value in told.items() if value != ""}

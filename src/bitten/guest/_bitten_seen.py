@@ -88,8 +88,10 @@ def _on_remove(args: Any) -> None:
 
 
 def _on_rename(args: Any) -> None:
+    """What was written under another name and then moved is written here."""
     if type(args[1]) is str and not hook.is_busy():
-        _judge(os.path.abspath(args[1]))  # noqa: PTH100 - as above
+        path = os.path.abspath(args[1])  # noqa: PTH100 - as above
+        (_on_write if type(args[0]) is str and args[0] in _written else _judge)(path)
 
 
 def _reach(host: Any, port: Any) -> None:

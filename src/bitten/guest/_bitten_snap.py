@@ -145,8 +145,9 @@ def _names(code: Any, held: Any) -> list[str]:
     if code.co_name != "<module>":
         return names
     used = set(code.co_names)
-    dull = ("module", "function", "type", "builtin_function_or_method")
-    return [name for name in names if name in used and values.bare_name(type(held[name])) not in dull]
+    dull = ("module", "function", "builtin_function_or_method")
+    told = [name for name in names if name in used and not values.is_a(held[name], type)]
+    return [name for name in told if values.bare_name(type(held[name])) not in dull]
 
 
 def _who() -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _plain(value: Any, name: str) -> str:  # noqa: PLR0911 - a table of kinds, o
         return text_of(value, name)
     if kind is bytes:
         return f"<bytes len {len(value)}>" if len(value) > 40 or redact.secret_name(name) or redact.key_like(name) else repr(value)
-    if kind is type:
+    if is_a(value, type):
         return f"<class {type_name(value)}>"
     if kind is type(sys):
         return f"<module {_static(value, '__dict__').get('__name__')}>"
