@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a small program is easier read unbroken
 """What the guest tells of a program: exceptions wherever they were caught, ends, files and hosts."""
 
 from __future__ import annotations
