@@ -112,7 +112,8 @@ def test_a_caught_exception_is_the_root_only_if_the_program_ended_badly(spool):
 
 def test_what_was_logged_and_then_raised_is_told_once(spool):
     spool.hello(1).crash(1, exc(), "formatted").crash(1, exc())
-    assert roles(spool.read()) == [("ValueError", "root", False)]
+    spool.hello(2).crash(2, exc("RuntimeError", "peer"), "formatted").crash(2, exc("RuntimeError", "peer"))
+    assert roles(spool.read()) == [("ValueError", "root", False), ("RuntimeError", "consequence", False)]
 
 
 def test_causes_contexts_and_members_follow_the_root(spool):

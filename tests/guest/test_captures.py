@@ -116,11 +116,12 @@ def test_a_host_that_is_not_this_machine_is_told(tmp_path):
 
 
 def test_a_signal_handler_that_raises_does_not_cut_a_snapshot_short(tmp_path):
-    program = ("import signal, os\ndef stop(*_):\n    raise RuntimeError('from a handler')\nsignal.signal(signal.SIGALRM, stop)\n"
-               "signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)\n"
-               "def main():\n    big = [list(range(100))] * 10\n    raise ValueError('the real one')\n"
-               "try:\n    while True:\n        pass\nexcept RuntimeError:\n    signal.setitimer(signal.ITIMER_REAL, 0)\n    main()")
-    assert ("uncaught", "ValueError", "the real one") in exceptions(visit(project(tmp_path, {"a.py": program}), "a.py"))
+    program = ("import signal\ndef stop(_, frame):\n    while frame:\n        if '_bitten_' in frame.f_code.co_filename:\n            raise RuntimeError('handler')\n"
+               "        frame = frame.f_back\nsignal.signal(signal.SIGALRM, stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)\n"
+               "def main(n):\n    many = [[{k: [k] * 9 for k in range(9)}] * 6] * 6\n    if n:\n        main(n - 1)\n    raise ValueError('the real one')\nmain(20)")
+    done = visit(project(tmp_path, {"a.py": program}), "a.py")
+    assert exceptions(done) == [("uncaught", "ValueError", "the real one")]
+    assert all(frame["vars"] for frame in next(iter(done.log.of("exc")))["exc"]["frames"][1:])
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.13"])

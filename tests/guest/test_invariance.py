@@ -31,6 +31,7 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
                                       "t = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()"}, ["a.py"]),
     "RecursionError": ({"a.py": "def f():\n    f()\nf()"}, ["a.py"]),
     "__str__ raises": ({"a.py": "class E(Exception):\n    def __str__(self):\n        1 / 0\nraise E('x')"}, ["a.py"]),
+    "__str__ exits, uncaught": ({"a.py": "class E(Exception):\n    def __str__(self):\n        raise SystemExit(9)\nraise E('x')"}, ["a.py"]),
     "__str__ exits": ({"a.py": "class E(Exception):\n    def __str__(self):\n        raise SystemExit(9)\n"
                                "import sys\ntry:\n    raise E('x')\nexcept E:\n    sys.exit(3)"}, ["a.py"]),
     "__repr__ prints": ({"a.py": "class R:\n    def __repr__(self):\n        print('called')\n        return 'R'\n    def __len__(self):\n        print('len')\n"

@@ -18,9 +18,7 @@ from bitten.core.trouble import BadInput, Unable
 
 from .commit import Commit
 from .folder import NAME, Redact, lay
-from .scope import touched
 from .store import Changed, Entry, Store, paths_in, persons_git
-from .tests_in import changed_tests
 
 LARGEST_TEXT = 64 * 1024
 """Bytes of an untracked file; source is smaller, data larger."""
@@ -112,6 +110,8 @@ class GitRepo:
         return self._person.word("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") if self._is_git else None
 
     def new_tests(self, path: str, old: str, new: str) -> tuple[str, ...]:
+        from .tests_in import changed_tests  # noqa: PLC0415 - libcst takes a quarter of a second to import
+
         return changed_tests(self.files_at(old, [path])[path], self.files_at(new, [path])[path])
 
     def would_commit(self, patch: str, files: Mapping[str, bytes]) -> str:
@@ -207,6 +207,8 @@ class GitRepo:
 def _touched(change: Changed, blobs: Mapping[str, bytes]) -> tuple[str, ...]:
     if not change.is_plain:
         return (change.path,)
+    from .scope import touched  # noqa: PLC0415 - as above
+
     old, new = (blobs.get(side.blob) for side in (change.old, change.new))
     return touched(change.path, old, new) or (change.path,)
 

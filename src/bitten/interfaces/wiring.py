@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bitten.adapters import claude_md, config, places
-from bitten.adapters.copies import Copies
-from bitten.adapters.debug_md import merge, sections
+from bitten.adapters import config, places
 from bitten.adapters.example import lay_out, mend
 from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
@@ -123,6 +121,8 @@ class OpenCase:
 
     def bench(self, allowed: Allowed = Allowed(), timeout: float | None = None, tree: Path | None = None) -> Bench:
         """Where this case's checks are done; `tree` is another one than the project's."""
+        from bitten.adapters.copies import Copies  # noqa: PLC0415 - only a check needs rooms
+
         copies = Copies(tree or self.house.root, self.house.root, self.house.knowledge.probe_paths(), redact)
         return Bench(copies, self.house.repo, FolderRoom(self.folder, redact), allowed, timeout or self.house.settings.timeout or None)
 
@@ -138,27 +138,35 @@ class OpenCase:
     @contextmanager
     def visited(self, verb: str) -> Iterator[None]:
         """A command on this case: the person's own words are read first, the time and debug.md are written last."""
-        began = self.house.clock.now()
-        last = self._read_back()
+        began, last = self.house.clock.now(), self._drawn
+        known = self._read_back(last)
         try:
             yield
         finally:
             if self.case.dropped is None:
                 self.add([Visit(verb, began, self.house.clock.now())])
-            write(self.folder.debug_md, redact(merge(self._drawn, self._on_disk, last)[0]))
+            write(self.folder.debug_md, self._merged(last, known)[0])
 
-    def _read_back(self) -> dict[str, str]:
-        """Note what the person wrote into their two sections. Returns the sections as they are known now."""
-        last = sections(self._drawn)
-        changed = merge(self._drawn, self._on_disk, last)[1]
+    def _read_back(self, last: str) -> dict[str, str]:
+        """Note what the person wrote into their two sections since `last` was drawn. Returns the changed sections."""
+        changed = self._merged(last, {})[1]
         about = {document.EXPECTED: "expected", document.TRIED: "tried"}
         if self.case.is_open:
             self.add(Note(about[heading], redact(words)) for heading, words in changed.items() if heading in about)
-        return {**last, **changed}
+        return changed
+
+    def _merged(self, last: str, known: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        """The document to write, and the sections that a person changed since `last` was drawn, but for what is `known` of them."""
+        on_disk = self._on_disk
+        if on_disk in (None, last):
+            return self._drawn, {}
+        from bitten.adapters.debug_md import merge, sections  # noqa: PLC0415 - Markdown is parsed only where somebody wrote
+
+        return merge(self._drawn, on_disk, {**sections(last), **known})
 
     @property
     def _drawn(self) -> str:
-        return document.draw(self.case, self._began)
+        return redact(document.draw(self.case, self._began))
 
     @property
     def _on_disk(self) -> str | None:
@@ -184,12 +192,16 @@ class OpenCase:
         lesson = next((link for link in self.case.links if isinstance(link, Lesson)), None)
         if lesson is None or not lesson.text or not self.house.repo.is_git:
             return {}
+        from bitten.adapters import claude_md  # noqa: PLC0415 - Markdown is parsed only for a lesson
+
         name = self.house.settings.lessons
         old = self.house.repo.files_at("HEAD", [name])[name] if self.house.repo.revision("HEAD") else None
         return {name: claude_md.insert(old, lesson.text)}
 
     def write_lesson(self, entry: str) -> None:
         """Into the person's file, everything else in it byte for byte as it was. Once, also when asked twice."""
+        from bitten.adapters import claude_md  # noqa: PLC0415 - as above
+
         file = self.house.root / self.house.settings.lessons
         old = file.read_bytes() if file.exists() else None
         if old is None or as_bytes(entry) not in old:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -47,8 +48,15 @@ def _seen(path: Path) -> tuple[int, int, int, bytes]:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    made = World(*(tmp_path / name for name in ("project", "home", "elsewhere", "shared", "base")))
+def base() -> Iterator[Path]:
+    """Where rooms lie in life: a folder with few neighbours, for each of them costs a layer."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def world(tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(*(tmp_path / name for name in ("project", "home", "elsewhere", "shared")), base)
     for folder in (made.project, made.home / ".cache" / "hub", made.elsewhere, made.shared):
         folder.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(made.home))
