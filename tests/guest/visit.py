@@ -37,7 +37,7 @@ def bare_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("BITTEN", "PYTHON", "COV"))}
 
 
-def visit(root: Path, *argv: str, probes: tuple[Path, ...] = (), watch: bool = False,  # noqa: PLR0913 - all optional
+def visit(root: Path, *argv: str, probes: tuple[Path, ...] = (), watch: bool = False,
           env: dict[str, str] | None = None, exe: str | Path = sys.executable, name: str = "spool") -> Visit:
     """Run `python ARGV` below `root` with the guest in."""
     spool, cache = root.parent / name, root.parent / "cache"
