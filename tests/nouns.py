@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from bitten.core.case import (Check, Closing, Command, Confirmation, Crash, Evidence, Failure, Fix, Frame, Hypothesis, Lesson, Outcome, Phase,
-                              Rerun, Run, Scope, TestRun, Verification)
+from bitten.core.case import Check, Confirmation, Evidence, Hypothesis, Scope
+from bitten.core.failure import Command, Crash, Failure, Frame, Run
 from bitten.core.prediction import parse
+from bitten.core.proof import Closing, Fix, Lesson, Outcome, Phase, Rerun, TestRun, Verification
 
 COMMAND = Command(("make", "train"), "/project")
 BROKEN, FINE = Run(COMMAND, 2, 4.2), Run(COMMAND, 0, 5.0)
-CRASH = Crash("RuntimeError", "stack expects 128, got 127", (Frame("src/data.py", 41, "Loader.__iter__", mine=True), Frame("torch.py", 9, "stack")))
+CRASH = Crash(
+    "RuntimeError", "stack expects 128, got 127", (Frame("src/data.py", 41, "Loader.__iter__", mine=True), Frame("torch.py", 9, "stack"))
+)
 SIGNATURE = "RuntimeError: stack expects N, got N @ Loader.__iter__ > stack"
 SCOPE = Scope(("src/data.py:Loader.__iter__",), "tests/test_data.py")
 PLACE = "src/data.py:Loader.__iter__"
@@ -28,13 +31,23 @@ def evidence(about: Hypothesis | None = None, rows: object = 127, **changes: obj
 
 
 def confirmation(found: Evidence | None = None, **changes: object) -> Confirmation:
-    return Confirmation(**{"evidence": found or evidence(), "by": "ana", "channel": "terminal", "typed": "127", "scope": SCOPE, "tree": "base",
-                           **changes})
+    return Confirmation(
+        **{"evidence": found or evidence(), "by": "ana", "channel": "terminal", "typed": "127", "scope": SCOPE, "tree": "base", **changes}
+    )
 
 
 def fix(held: Confirmation | None = None, **changes: object) -> Fix:
     touches = ("src/data.py:Loader.__iter__", "tests/test_data.py:test_last")
-    return Fix(**{"confirmation": held or confirmation(), "scope": SCOPE, "touches": touches, "patch": "--- a\n+++ b\n", "tree": "fixed", **changes})
+    return Fix(
+        **{
+            "confirmation": held or confirmation(),
+            "scope": SCOPE,
+            "touches": touches,
+            "patch": "--- a\n+++ b\n",
+            "tree": "fixed",
+            **changes,
+        }
+    )
 
 
 def outcome(result: str = "failed", **changes: object) -> Outcome:
@@ -47,8 +60,16 @@ def tests(*outcomes: Outcome) -> TestRun:
 
 
 def verification(of: Fix | None = None, **changes: object) -> Verification:
-    return Verification(**{"fix": of or fix(), "red": tests(outcome()), "green": tests(outcome("passed")), "rerun": Rerun(FINE, {"exit": 0}),
-                           "again": evidence(rows=128, run=FINE), **changes})
+    return Verification(
+        **{
+            "fix": of or fix(),
+            "red": tests(outcome()),
+            "green": tests(outcome("passed")),
+            "rerun": Rerun(FINE, {"exit": 0}),
+            "again": evidence(rows=128, run=FINE),
+            **changes,
+        }
+    )
 
 
 def lesson(of: Verification | None = None, **changes: object) -> Lesson:

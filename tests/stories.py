@@ -46,8 +46,18 @@ def test_every_row_is_in_a_window():
     assert sum(len(part) for part in windows(list(range(8)), 4)) == 8
 '''
 FIXED = WINDOWS.replace("len(rows) - 1)", "len(rows))")
-SUSPECT = ["suspect", "the last window is one row short", "--check", f"{sys.executable} count_rows.py", "--supports-if", "rows < 8", "--refutes-if",
-           "rows == 8", "--scope", "windows.py:windows"]
+SUSPECT = [
+    "suspect",
+    "the last window is one row short",
+    "--check",
+    f"{sys.executable} count_rows.py",
+    "--supports-if",
+    "rows < 8",
+    "--refutes-if",
+    "rows == 8",
+    "--scope",
+    "windows.py:windows",
+]
 
 
 class Project:
@@ -92,8 +102,15 @@ class Project:
 
     def typed(self, *words: str, answers: tuple[tuple[str, str], ...] = (), cwd: str = ".", **env: str) -> tuple[int, str]:
         """At a terminal: each answer is typed at its prompt. Returns the exit code and all that was on the screen."""
-        child = pexpect.spawn(BITTEN[0], [*BITTEN[1:], *words], cwd=str(self.root / cwd), env={**self.env, **env}, encoding="utf-8", timeout=90,
-                              dimensions=(50, 140))
+        child = pexpect.spawn(
+            BITTEN[0],
+            [*BITTEN[1:], *words],
+            cwd=str(self.root / cwd),
+            env={**self.env, **env},
+            encoding="utf-8",
+            timeout=90,
+            dimensions=(50, 140),
+        )
         seen = ""
         for prompt, answer in answers:
             child.expect_exact(prompt)
@@ -101,7 +118,9 @@ class Project:
             child.sendline(answer)
         child.expect(pexpect.EOF)
         child.close()
-        return child.exitstatus if child.exitstatus is not None else -child.signalstatus, re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", seen + child.before)
+        return child.exitstatus if child.exitstatus is not None else -child.signalstatus, re.sub(
+            r"\x1b\[[0-9;]*[A-Za-z]", "", seen + child.before
+        )
 
     def show(self) -> dict:
         return json.loads(self.bitten("show", "--json").stdout)
@@ -129,7 +148,9 @@ class Project:
 
 
 def windows_project(place: Path, **how: bool) -> Project:
-    return Project(place, {"windows.py": WINDOWS, "main.py": MAIN, "count_rows.py": COUNT, "CLAUDE.md": "# Windows\n", ".gitignore": "data/\n"}, **how)
+    return Project(
+        place, {"windows.py": WINDOWS, "main.py": MAIN, "count_rows.py": COUNT, "CLAUDE.md": "# Windows\n", ".gitignore": "data/\n"}, **how
+    )
 
 
 def captured(project: Project, cwd: str = ".", script: str = "main.py") -> Project:

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from bitten.core.case import Change, Crash, Likelihood, Sighting
+from bitten.core.case import Change, Likelihood
+from bitten.core.failure import Crash, Sighting
 from bitten.core.trouble import BadInput, Refused
 from bitten.playbook import playbook, suspect
 

@@ -81,14 +81,18 @@ def test_a_patch_that_silences_the_symptom_while_the_check_still_supports(projec
 def test_a_confirming_check_that_crashes_on_the_fix(project):
     confirmed(project)
     # The window now refuses what the check gives it; the command, which reads main's own rows, passes.
-    code = FIXED.replace("    for start", "    import sys\n    if sys.argv[0].endswith('count_rows.py'):\n        raise OSError('no')\n    for start")
+    code = FIXED.replace(
+        "    for start", "    import sys\n    if sys.argv[0].endswith('count_rows.py'):\n        raise OSError('no')\n    for start"
+    )
     fixed(project, code)
     refused(project, "check-incomplete-on-fix", "verify")
 
 
 def test_a_fix_with_which_the_command_still_fails(project):
     confirmed(project)
-    code = FIXED.replace("    for start", "    import sys\n    if sys.argv[0].endswith('main.py'):\n        raise OSError('no')\n    for start")
+    code = FIXED.replace(
+        "    for start", "    import sys\n    if sys.argv[0].endswith('main.py'):\n        raise OSError('no')\n    for start"
+    )
     fixed(project, code)
     done = refused(project, "command-still-fails", "verify")
     assert "OSError: no" in done.stderr

@@ -24,8 +24,23 @@ MAY = {
 """Room → rooms it may import from; "" is the package itself, which holds the version."""
 ALSO = {"interfaces/wiring.py": {"adapters", "testing"}}
 """Single files that may more than their room."""
-PURE = {"__future__", "ast", "collections", "contextlib", "dataclasses", "enum", "json", "math", "re", "typing", "itertools", "functools", "pathlib", "shlex",
-        "datetime"}
+PURE = {
+    "__future__",
+    "ast",
+    "collections",
+    "contextlib",
+    "dataclasses",
+    "enum",
+    "json",
+    "math",
+    "re",
+    "typing",
+    "itertools",
+    "functools",
+    "pathlib",
+    "shlex",
+    "datetime",
+}
 """What the law may take from the standard library: nothing that reads, writes, waits or rolls dice. (pathlib: pure paths, see below.)"""
 FILES = sorted(SRC.rglob("*.py"))
 
@@ -56,8 +71,12 @@ def imported(path: Path) -> list[str]:
 
 def _names(base: str, names: list[str]) -> list[str]:
     """`from bitten import adapters` imports a room, not the package."""
-    return [f"{base}.{name}" if base == "bitten" and (SRC / "bitten" / name).exists() or (SRC / "bitten" / f"{name}.py").exists() and base == "bitten"
-            else base for name in names]
+    return [
+        f"{base}.{name}"
+        if (base == "bitten" and (SRC / "bitten" / name).exists()) or ((SRC / "bitten" / f"{name}.py").exists() and base == "bitten")
+        else base
+        for name in names
+    ]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SRC)))
@@ -81,7 +100,9 @@ def test_the_law_and_the_verbs_take_only_what_is_pure(path):
             assert node.func.id not in ("open", "input", "print", "exec", "eval", "__import__"), f"{node.func.id} at line {node.lineno}"
 
 
-@pytest.mark.parametrize("path", [p for p in FILES if room(module_of(p)) == "guest" or p.name == "probe.py"], ids=lambda path: str(path.relative_to(SRC)))
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if room(module_of(p)) == "guest" or p.name == "probe.py"], ids=lambda path: str(path.relative_to(SRC))
+)
 def test_what_runs_in_the_other_process_needs_the_standard_library_alone(path):
     own = {each.stem for each in (SRC / "bitten" / "guest").glob("*.py")}
     late = {"torch", "numpy", "pandas", "_pytest", "pytest"}

@@ -133,7 +133,9 @@ def test_a_fix_that_does_not_hold_goes_back_to_step_two_with_what_was_learnt(tmp
     assert "a fix did not hold (test-red-on-fix)" in (project.case() / "debug.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("script", ["raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)", "print('no newline', end=''); raise SystemExit(2)"])
+@pytest.mark.parametrize(
+    "script", ["raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)", "print('no newline', end=''); raise SystemExit(2)"]
+)
 def test_every_kind_of_end_opens_a_case_and_is_passed_on(tmp_path, script):
     project = Project(tmp_path, {"main.py": script})
     done = project.bitten("run", "--", sys.executable, "main.py")

@@ -29,7 +29,9 @@ raise ValueError("busy")
 
 
 def plain(project: Project, **env: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "main.py"], cwd=project.root, env={**project.env, **env}, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "main.py"], cwd=project.root, env={**project.env, **env}, capture_output=True, text=True, check=False
+    )
 
 
 def test_run_leaves_what_the_command_itself_leaves_and_nothing_else(tmp_path):
@@ -71,7 +73,9 @@ def test_from_diagnose_to_confirm_every_byte_ref_and_stash_stays(tmp_path, sandb
     name = next(h["id"] for h in project.show()["hypotheses"] if h["source"].startswith("person:"))
     project.bitten("check", name, **env)
     assert state(project, elsewhere) == before
-    code, seen = project.typed("confirm", name, answers=(("decided it?", "7"), ("name others)", "windows.py:windows test_windows.py")), **env)
+    code, seen = project.typed(
+        "confirm", name, answers=(("decided it?", "7"), ("name others)", "windows.py:windows test_windows.py")), **env
+    )
     assert code == 0, seen
     assert state(project, elsewhere) == before
 
@@ -79,7 +83,11 @@ def test_from_diagnose_to_confirm_every_byte_ref_and_stash_stays(tmp_path, sandb
 def state(project: Project, elsewhere):
     files = project.photograph(elsewhere, project.home / ".cache")
     own = str(project.home / ".cache" / "bitten")
-    return {name: seen for name, seen in files.items() if not name.startswith(own)}, project.git("for-each-ref"), project.git("stash", "list")
+    return (
+        {name: seen for name, seen in files.items() if not name.startswith(own)},
+        project.git("for-each-ref"),
+        project.git("stash", "list"),
+    )
 
 
 def test_numbers_and_output_are_the_same_bit_for_bit(tmp_path):

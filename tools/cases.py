@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 FIRST = ("shape-collate-grey-mask", "label-range-one-based", "shape-linear-infeatures")
 ANSWERS = shutil.ignore_patterns("case.toml", "control.toml", "fix.patch", "__pycache__")
@@ -24,7 +25,9 @@ ANSWERS = shutil.ignore_patterns("case.toml", "control.toml", "fix.patch", "__py
 
 def bitten(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    return subprocess.run([sys.executable, "-m", "bitten", *words], cwd=tree, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        [sys.executable, "-m", "bitten", *words], cwd=tree, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
 
 
 def copied(case: Path, to: Path, patched: bool = False) -> Path:

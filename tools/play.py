@@ -25,8 +25,12 @@ from bitten.interfaces.story import STORY, Scene
 BEGIN, END = "<!-- transcript: made by `make transcript` -->", "<!-- /transcript -->"
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 SCRUBS = (
-    (re.compile(r"\b\d+\.\d s\b"), "4.2 s"), (re.compile(r"\ba \d+ s run"), "a 4 s run"), (re.compile(r"pid \d+"), "pid 4121"),
-    (re.compile(r"\b[0-9a-f]{12,40}\b"), "c0ffee123456"), (re.compile(r"\(20\d\d-\d\d-\d\d\)"), "(2026-05-04)"), (re.compile(r"[ \t]+$", re.M), ""),
+    (re.compile(r"\b\d+\.\d s\b"), "4.2 s"),
+    (re.compile(r"\ba \d+ s run"), "a 4 s run"),
+    (re.compile(r"pid \d+"), "pid 4121"),
+    (re.compile(r"\b[0-9a-f]{12,40}\b"), "c0ffee123456"),
+    (re.compile(r"\(20\d\d-\d\d-\d\d\)"), "(2026-05-04)"),
+    (re.compile(r"[ \t]+$", re.M), ""),
 )
 
 
@@ -34,7 +38,11 @@ def play(project: Path, quiet: bool) -> Iterator[str]:
     """Each scene's transcript, as it ends. Raises: SystemExit when a command does not end well (but for the failing run)."""
     for number, scene in enumerate(STORY):
         yield f"# {scene.says}"
-        yield f"(edits src/data.py, and adds a test to tests/unit/test_data.py)\n{_changed(mend(project))}" if scene.edits else _typed(project, scene, number == 0, quiet)
+        yield (
+            f"(edits src/data.py, and adds a test to tests/unit/test_data.py)\n{_changed(mend(project))}"
+            if scene.edits
+            else _typed(project, scene, number == 0, quiet)
+        )
 
 
 def _changed(patch: str) -> str:
@@ -81,7 +89,9 @@ def scrubbed(text: str, project: Path) -> str:
 
 def elided(text: str) -> str:
     """The program's own traceback is untouched on the screen; on paper it is in the way."""
-    return re.sub(r"^Traceback \(most recent call last\):\n.*?(?=^✗ )", "… the program's own traceback, untouched …\n\n", text, flags=re.S | re.M)
+    return re.sub(
+        r"^Traceback \(most recent call last\):\n.*?(?=^✗ )", "… the program's own traceback, untouched …\n\n", text, flags=re.S | re.M
+    )
 
 
 def put(transcript: str, file: Path, check: bool) -> int:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from .core.case import Change, Check, Crash, Failure, Hypothesis, Likelihood, Sighting
+from .core.case import Change, Check, Hypothesis, Likelihood
+from .core.failure import Crash, Failure, Sighting
 from .core.prediction import Facts, Json, parse
 from .core.trouble import gate
 

@@ -18,7 +18,8 @@ from time import monotonic
 from bitten.adapters import guest_facts
 from bitten.adapters.knowledge import load
 from bitten.adapters.observe import observe, ran
-from bitten.core.case import Command, Evidence, Failure, Hypothesis, Run, Verdict
+from bitten.core.case import Evidence, Hypothesis, Verdict
+from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.prediction import Facts
 from bitten.playbook import Playbook

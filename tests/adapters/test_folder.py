@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, lay, slug
-from bitten.core.case import Command, Run, Sighting
+from bitten.core.failure import Command, Run, Sighting
 from bitten.core.ports import EvidenceRoom, Observed
 from bitten.core.trouble import BadInput
 

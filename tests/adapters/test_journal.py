@@ -11,22 +11,8 @@ from tests import nouns
 
 from bitten.adapters import journal as module
 from bitten.adapters.journal import FileJournal
-from bitten.core.case import (
-    Check,
-    Command,
-    Crash,
-    Evidence,
-    Failure,
-    FileSeen,
-    Frame,
-    Hypothesis,
-    Likelihood,
-    Note,
-    Run,
-    Sighting,
-    Surroundings,
-    Visit,
-)
+from bitten.core.case import Check, Evidence, Hypothesis, Likelihood, Note, Visit
+from bitten.core.failure import Command, Crash, Failure, FileSeen, Frame, Run, Sighting, Surroundings
 from bitten.core.ladder import fold
 from bitten.core.prediction import Op, Prediction
 from bitten.core.trouble import Refused, Unable

@@ -9,7 +9,7 @@ from tests.nouns import failure
 
 from bitten.adapters import knowledge
 from bitten.adapters.knowledge import OURS, Playbooks
-from bitten.core.case import Crash, Sighting, Surroundings
+from bitten.core.failure import Crash, Sighting, Surroundings
 from bitten.core.prediction import parse
 
 STACK = Crash("RuntimeError", "stack expects each tensor to be equal size, but got [4, 3] at entry 0 and [3, 3] at entry 1")

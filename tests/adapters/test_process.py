@@ -51,7 +51,9 @@ def test_streams_that_are_no_terminals_stay_none_and_the_tape_has_both(tmp_path)
     assert set((tmp_path / "tape").read_bytes().splitlines()) == {b"[False, False, False]", b"e"}
 
 
-@pytest.mark.parametrize(("program", "code", "slug"), [("no-such-program", 127, "command-not-found"), ("/etc/passwd", 126, "command-not-executable")])
+@pytest.mark.parametrize(
+    ("program", "code", "slug"), [("no-such-program", 127, "command-not-found"), ("/etc/passwd", 126, "command-not-executable")]
+)
 def test_a_command_that_can_not_start_is_said_as_a_shell_would(tmp_path, program, code, slug):
     run = subprocess.run(ours(tmp_path, program), capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout.strip()) == (code, slug)
@@ -61,7 +63,9 @@ def test_a_reader_that_goes_away_ends_the_command_as_it_would_have(tmp_path):
     line = " ".join(f"'{word}'" for word in ours(tmp_path, "sh", "-c", "while :; do echo yes || exit 0; done").copy()[3:])
     script = tmp_path / "run.py"
     script.write_text(RUN, "utf-8")
-    done = subprocess.run(["bash", "-c", f"'{PYTHON}' '{script}' {line} | head -n 3"], capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run(
+        ["bash", "-c", f"'{PYTHON}' '{script}' {line} | head -n 3"], capture_output=True, text=True, timeout=20, check=True
+    )
     assert done.stdout == "yes\n" * 3
 
 
@@ -73,7 +77,10 @@ def test_a_daemon_that_holds_the_output_does_not_hold_us(tmp_path):
 
 
 def test_a_signal_to_us_is_passed_on(tmp_path):
-    code = "import signal, sys, time\nsignal.signal(15, lambda *a: (print('child got it', flush=True), sys.exit(5)))\nprint('up', flush=True)\ntime.sleep(20)"
+    code = (
+        "import signal, sys, time\nsignal.signal(15, lambda *a: (print('child got it', flush=True), sys.exit(5)))\n"
+        "print('up', flush=True)\ntime.sleep(20)"
+    )
     run = subprocess.Popen(ours(tmp_path, PYTHON, "-c", code), stdout=subprocess.PIPE, text=True)
     assert run.stdout and run.stdout.readline() == "up\n"
     run.terminate()
@@ -111,7 +118,10 @@ def test_a_resize_reaches_the_command(tmp_path):
 
 
 def test_interrupt_reaches_the_command_and_its_end_comes_through(tmp_path):
-    code = "import sys, time\ntry:\n print('ready', flush=True); time.sleep(20)\nexcept KeyboardInterrupt:\n print('heard', flush=True); sys.exit(130)"
+    code = (
+        "import sys, time\ntry:\n print('ready', flush=True); time.sleep(20)\n"
+        "except KeyboardInterrupt:\n print('heard', flush=True); sys.exit(130)"
+    )
     child = terminal(tmp_path, PYTHON, "-c", code)
     child.expect_exact("ready")
     child.sendintr()

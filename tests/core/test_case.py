@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import pytest
-
-from bitten.core.case import Failure, Phase, Rejection, Rerun, Reset, Scope, Verdict, reads
-from bitten.core.prediction import parse
-from bitten.core.trouble import Refused
 from tests import nouns
+
+from bitten.core.case import Rejection, Reset, Scope, Verdict, reads
+from bitten.core.failure import Failure
+from bitten.core.prediction import parse
+from bitten.core.proof import Phase, Rerun
+from bitten.core.trouble import Refused
 
 
 def refused(slug, make):
@@ -24,7 +26,9 @@ def test_an_expectation_that_was_never_measured_is_a_failure():
     assert [str(each) for each in failure.missed] == ["val_acc >= 0.8"]
 
 
-@pytest.mark.parametrize(("rows", "verdict"), [(127, Verdict.SUPPORTS), (128, Verdict.REFUTES), (None, Verdict.UNCLEAR), (130, Verdict.UNCLEAR)])
+@pytest.mark.parametrize(
+    ("rows", "verdict"), [(127, Verdict.SUPPORTS), (128, Verdict.REFUTES), (None, Verdict.UNCLEAR), (130, Verdict.UNCLEAR)]
+)
 def test_a_verdict_is_read_off_the_facts(rows, verdict):
     assert nouns.evidence(rows=rows).verdict is verdict
 
@@ -41,8 +45,19 @@ def test_a_confirmation_needs_support_a_person_and_the_value():
     assert nouns.confirmation(typed="127.0").typed == "127.0"
 
 
-@pytest.mark.parametrize(("typed", "value", "same"), [("127", 127, True), ("true", True, True), ("True", True, True), ("short", "short", True),
-                                                       ('"short"', "short", True), ("[1, 2]", [1, 2], True), ("1", True, True), ("", "", False)])
+@pytest.mark.parametrize(
+    ("typed", "value", "same"),
+    [
+        ("127", 127, True),
+        ("true", True, True),
+        ("True", True, True),
+        ("short", "short", True),
+        ('"short"', "short", True),
+        ("[1, 2]", [1, 2], True),
+        ("1", True, True),
+        ("", "", False),
+    ],
+)
 def test_a_typed_value_is_read_apart_from_its_spelling(typed, value, same):
     assert reads(typed, value) is same
 

@@ -6,11 +6,11 @@ from collections import deque
 from dataclasses import replace
 
 import pytest
+from tests import nouns
 
 from bitten.core.case import Drop, Note, Recurrence, Rejection, Rescope, Reset, Scope, Visit, Withdrawal
 from bitten.core.ladder import LONGEST_GAP, Step, advance, fold, hour_is_up
 from bitten.core.trouble import Refused
-from tests import nouns
 
 H1, H2 = nouns.hypothesis(), nouns.hypothesis("h2", "another claim")
 WIDER = Scope(("src/data.py",), "tests/test_data.py")

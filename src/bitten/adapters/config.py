@@ -39,7 +39,9 @@ def settings(root: Path) -> Settings:
         known = set(Settings.__dataclass_fields__)
         unknown = set(table) - known
         if unknown:
-            raise BadInput("bad-settings", f"Unknown setting {sorted(unknown)[0]!r}.", f"Known: {', '.join(sorted(known))}.", "edit [tool.bitten]")
+            raise BadInput(
+                "bad-settings", f"Unknown setting {sorted(unknown)[0]!r}.", f"Known: {', '.join(sorted(known))}.", "edit [tool.bitten]"
+            )
         return msgspec.convert(table, Settings, strict=True)
     except msgspec.ValidationError as error:
         raise BadInput("bad-settings", f"A setting has the wrong type: {error}.", way="edit [tool.bitten]") from None

@@ -11,7 +11,7 @@ from pathlib import Path
 from bitten.adapters import guest_facts, places
 from bitten.adapters.observe import Kept, Redact, observe, ran
 from bitten.adapters.sandbox import Room, open_room
-from bitten.core.case import Command
+from bitten.core.failure import Command
 from bitten.core.ports import Allowed, Copy, Observed
 
 ESSENTIAL = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH")

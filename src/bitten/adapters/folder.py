@@ -15,7 +15,7 @@ from pathlib import Path
 import filelock
 import msgspec
 
-from bitten.core.case import Command
+from bitten.core.failure import Command
 from bitten.core.ports import Observed
 from bitten.core.prediction import Json
 from bitten.core.trouble import BadInput

@@ -11,7 +11,7 @@ from typing import Any
 from bitten.adapters.guest_log import Log, Record
 from bitten.adapters.redact import redact
 from bitten.core import signature
-from bitten.core.case import Crash, Frame
+from bitten.core.failure import Crash, Frame
 
 MOST = 12
 LINE = 160

@@ -11,7 +11,8 @@ from bitten.adapters.guest_crashes import Found, Reader, ordered, origin
 from bitten.adapters.guest_log import Log, Record, load
 from bitten.adapters.redact import redact
 from bitten.core import signature
-from bitten.core.case import Crash, FileSeen, Outcome, Phase, Sighting
+from bitten.core.failure import Crash, FileSeen, Sighting
+from bitten.core.proof import Outcome, Phase
 from bitten.guest import HOME
 
 FILES = 60

@@ -9,7 +9,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from bitten import playbooks
-from bitten.core.case import Failure, Hypothesis
+from bitten.core.case import Hypothesis
+from bitten.core.failure import Failure
 from bitten.playbook import Playbook
 
 OURS = Path(playbooks.__file__).parent

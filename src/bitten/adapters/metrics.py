@@ -8,8 +8,10 @@ import re
 
 from bitten.core.prediction import Json
 
-_PAIR = re.compile(r"(?<![\w./-])([A-Za-z_][\w./-]{0,59})[\"']?\s*[=:]\s*([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)|True|False)(?![\w.])",
-                   re.I)
+_PAIR = re.compile(
+    r"(?<![\w./-])([A-Za-z_][\w./-]{0,59})[\"']?\s*[=:]\s*([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)|True|False)(?![\w.])",
+    re.I,
+)
 MOST = 300
 """Names kept: a program that prints more has no metrics but a table."""
 _FACT = re.compile(r"^bitten-fact\s+([\w./:-]+)=(.+)$", re.M)

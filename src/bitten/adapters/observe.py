@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitten.adapters import guest_facts, metrics
-from bitten.core.case import Command, Run, Surroundings
+from bitten.core.failure import Command, Run, Surroundings
 from bitten.core.ports import Observed
 from bitten.core.prediction import Facts
 
@@ -22,8 +22,17 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
     stdout, stderr, both = (redact(part.decode("utf-8", "replace")) for part in printed)
     story = guest_facts.read(spool, root, ended_badly=not run.ended_well)
     surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
-    return Observed(run, _facts(run, stdout, stderr), story.crashes, story.sightings, surroundings, story.outcomes, _refused(room, story), both,
-                    story.interpreter)
+    return Observed(
+        run,
+        _facts(run, stdout, stderr),
+        story.crashes,
+        story.sightings,
+        surroundings,
+        story.outcomes,
+        _refused(room, story),
+        both,
+        story.interpreter,
+    )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ def private(folder: Path) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         owner = folder.stat().st_uid
     except OSError as error:
-        raise Unable("folder-not-writable", f"Can't make {folder}: {error.strerror}.", way="set XDG_RUNTIME_DIR, XDG_STATE_HOME or TMPDIR") from None
+        raise Unable(
+            "folder-not-writable", f"Can't make {folder}: {error.strerror}.", way="set XDG_RUNTIME_DIR, XDG_STATE_HOME or TMPDIR"
+        ) from None
     if owner != os.getuid():
         raise Unable("folder-not-ours", f"{folder} belongs to another user.", way="remove it, or set XDG_RUNTIME_DIR or TMPDIR")
     folder.chmod(0o700)
@@ -29,14 +31,14 @@ def private(folder: Path) -> Path:
 def memory() -> Path:
     """For what a running command says: gone with the machine, and not on disk where the system has a place in memory."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    candidates = [Path(runtime) if runtime else None, Path("/dev/shm"), Path(tempfile.gettempdir())]  # noqa: S108 - made 0700 and checked
+    candidates = [Path(runtime) if runtime else None, Path("/dev/shm"), Path(tempfile.gettempdir())]
     place = next(each for each in candidates if each and os.access(each, os.W_OK))
     return private(place / f"bitten-{os.getuid()}")
 
 
 def scratch() -> Path:
     """For throw-away copies: on disk, outside projects and homes, which the copies lay a layer over."""
-    large = Path("/var/tmp")  # noqa: S108 - made 0700 and checked
+    large = Path("/var/tmp")
     return private((large if os.access(large, os.W_OK) else Path(tempfile.gettempdir())) / f"bitten-{os.getuid()}")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from bitten.adapters import guest_facts, places, process
 from bitten.adapters.observe import Redact, observe, ran
 from bitten.adapters.tape import Tape
-from bitten.core.case import Command
+from bitten.core.failure import Command
 from bitten.core.ports import Observed
 
 

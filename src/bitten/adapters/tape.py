@@ -46,7 +46,7 @@ class Tape:
         if self._segments and self._segments[-1][0] == stream:
             start = self._segments.pop()[1]
         self._segments.append((stream, start, end))
-        while len(self._segments) > 1 and HEAD < self._segments[1][1] and self._segments[1][2] < end - RING:
+        while len(self._segments) > 1 and self._segments[1][1] > HEAD and self._segments[1][2] < end - RING:
             del self._segments[1]
 
     def _next_room(self) -> tuple[int, int]:

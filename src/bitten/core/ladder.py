@@ -9,27 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from .case import (
-    Closing,
-    Confirmation,
-    Drop,
-    Evidence,
-    Failure,
-    Fix,
-    Hypothesis,
-    Lesson,
-    Note,
-    Recurrence,
-    Rejection,
-    Rescope,
-    Reset,
-    Scope,
-    Verdict,
-    Verification,
-    Visit,
-    Withdrawal,
-)
+from .case import Confirmation, Drop, Evidence, Hypothesis, Note, Recurrence, Rejection, Rescope, Reset, Scope, Verdict, Visit, Withdrawal
+from .failure import Failure
 from .prediction import Prediction, as_prediction
+from .proof import Closing, Fix, Lesson, Verification
 from .trouble import Refused, gate
 
 
@@ -116,7 +99,7 @@ def hour_is_up(case: Case, budget: float = BUDGET) -> bool:
     return case.person_seconds() > budget
 
 
-def advance(case: Case | None, event: Event) -> Case:
+def advance(case: Case | None, event: Event) -> Case:  # noqa: PLR0911, PLR0912 - all moves stand together, to be read as one
     """Every lawful move, on one screen.
 
     Raises: Refused, with the slug of the move that isn't, when the event can't follow the case as it stands.

@@ -7,17 +7,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from .case import Command, Crash, Failure, Hypothesis, Outcome, Run, Sighting, Surroundings
+from .case import Hypothesis
+from .failure import Command, Crash, Failure, Run, Sighting, Surroundings
 from .ladder import Case, Event
 from .prediction import Facts
+from .proof import Outcome
 
 
 @dataclass(frozen=True)
 class Observed:
     """All that one run showed: `facts` are exit, signal, seconds, stdout, stderr and the metrics it printed.
 
-    `interrupted` when the person typed ^C. `refused` names each path or host that the copy kept from the run, so that its verdict can't be trusted; `output` is
-    the redacted terminal output; `interpreter` the Python that failed, or the first that checked in.
+    `refused` names each path or host that the copy kept from the run, so that its verdict can't be trusted; `output` is
+    the redacted terminal output; `interpreter` the Python that failed, or the first that checked in; `interrupted` says
+    that the person typed ^C.
     """
 
     run: Run

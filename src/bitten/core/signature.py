@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .case import Crash, Failure, ending
+from .failure import Crash, Failure, ending
 
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _PATHS = re.compile(r"(?:/[\w.+@-]+){2,}")

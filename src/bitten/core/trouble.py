@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 
-class Trouble(Exception):
+class Trouble(Exception):  # noqa: N818 - a refusal is no error, and its name says what it is
     """`what` happened, `why`, and the `way` out: the next command to type. `slug` names the paragraph in the docs."""
 
     exit_code = 1

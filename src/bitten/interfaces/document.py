@@ -8,10 +8,11 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from bitten.core import rank
-from bitten.core.case import (Closing, Confirmation, Crash, Evidence, FileSeen, Fix, Frame, Hypothesis, Lesson, Verification,
-                              ending)
+from bitten.core.case import Confirmation, Evidence, Hypothesis
+from bitten.core.failure import Crash, FileSeen, Frame, ending
 from bitten.core.ladder import Case, Link
 from bitten.core.next import next_step
+from bitten.core.proof import Closing, Fix, Lesson, Verification
 from bitten.interfaces import text
 
 EXPECTED, TRIED = "What I expected", "What I've already tried"
@@ -21,9 +22,19 @@ EXPECTED, TRIED = "What I expected", "What I've already tried"
 def draw(case: Case, began: float) -> str:
     """The whole document. `began` is when the case was opened, in seconds since the epoch."""
     date = datetime.datetime.fromtimestamp(began, tz=datetime.timezone.utc).astimezone().date()
-    sections = {"Command": _command(case), EXPECTED: expected(case), "What happened": _happened(case), TRIED: tried(case),
-                "Config and data": _files(case), "Environment": _environment(case), "What changed": _changed(case),
-                "Files to read": _to_read(case), "Hypotheses": _hypotheses(case), "Evidence": _evidence(case), "Where it stands": _stands(case)}
+    sections = {
+        "Command": _command(case),
+        EXPECTED: expected(case),
+        "What happened": _happened(case),
+        TRIED: tried(case),
+        "Config and data": _files(case),
+        "Environment": _environment(case),
+        "What changed": _changed(case),
+        "Files to read": _to_read(case),
+        "Hypotheses": _hypotheses(case),
+        "Evidence": _evidence(case),
+        "Where it stands": _stands(case),
+    }
     body = "\n".join(f"## {heading}\n\n{content}\n" for heading, lines in sections.items() if (content := "\n".join(lines).strip("\n")))
     return f"# bug-{date}\n\n{body}"
 
@@ -47,7 +58,7 @@ def _happened(case: Case) -> Iterator[str]:
     for crash in failure.crashes:
         yield f"{crash.role} · {crash.process}\n" if crash.process else f"{crash.role}\n"
         yield from _fenced(_traceback(crash))
-        yield from _variables(crash)
+        yield from _variables(crash) if crash.role != "consequence" else ()
     if not failure.crashes:
         yield from _fenced(str(failure.facts.get("stderr") or failure.facts.get("stdout") or "(it printed nothing)").splitlines()[-40:])
     yield from (f"\n- {note}" for note in failure.surroundings.notes)
@@ -141,6 +152,7 @@ def _latest(case: Case) -> list[Evidence]:
 
 
 def _stands(case: Case) -> Iterator[str]:
+    yield from (f"- linked: {note.text}" for note in case.notes if note.about == "linked")
     yield from (f"- a fix did not hold ({each.slug}): {each.reason}" for each in case.withdrawals)
     for link in case.links:
         yield f"- {type(link).__name__.lower()}: {_told(link)}"

@@ -16,5 +16,7 @@ def report(fault: Exception) -> int:
     words = "".join(traceback.format_exception(fault))
     path = keep_report(f"bitten {__version__}, Python {platform.python_version()}, {platform.platform()}\n\n{words}")
     click.echo(click.style("✗ ", fg="red") + f"This is a fault of bitten's own: {type(fault).__name__}.", err=True)
-    click.echo(f"  The case is as it was after its last completed step.\n  way out:  paste {path} into a new issue\n  [our-fault]", err=True)
+    click.echo(
+        f"  The case is as it was after its last completed step.\n  way out:  paste {path} into a new issue\n  [our-fault]", err=True
+    )
     return 70

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator
 import click
 
 from bitten.core import rank
-from bitten.core.case import Closing, Crash, Evidence, Failure, Hypothesis, Run, TestRun, Verdict, Verification, ending
-from bitten.core.ladder import BUDGET, Case
+from bitten.core.case import Evidence, Hypothesis, Verdict
+from bitten.core.failure import Crash, Failure, Run, ending
+from bitten.core.ladder import Case
 from bitten.core.next import next_step
 from bitten.core.prediction import Facts, Json
+from bitten.core.proof import Closing, TestRun, Verification
 from bitten.core.trouble import Trouble
 
 MARKS = {Verdict.SUPPORTS: ("✓ supported", "green"), Verdict.REFUTES: ("✗ refuted", "red"), Verdict.UNCLEAR: ("? unclear", "yellow"),
@@ -21,8 +23,12 @@ MARKS = {Verdict.SUPPORTS: ("✓ supported", "green"), Verdict.REFUTES: ("✗ re
 
 def trouble(error: Trouble) -> str:
     """What happened, why, and what to type."""
-    lines = [click.style("✗ ", fg="red") + error.what, f"  {error.why}" if error.why else "", f"  way out:  {error.way}" if error.way else "",
-             click.style(f"  [{error.slug}]", dim=True)]
+    lines = [
+        click.style("✗ ", fg="red") + error.what,
+        f"  {error.why}" if error.why else "",
+        f"  way out:  {error.way}" if error.way else "",
+        click.style(f"  [{error.slug}]", dim=True),
+    ]
     return "\n".join(line for line in lines if line)
 
 
@@ -69,14 +75,15 @@ def closed(case: Case) -> str:
     return click.style(head, fg="green") + "\n\n" + end.note
 
 
-def below(case: Case, number: int, document: str) -> str:
+def below(case: Case, number: int, document: str, budget: float) -> str:
     """What follows the headline: where the case lies, hypotheses, the one next thing."""
-    return "\n".join([f"  {_where(case, number, document)}", "", *hypotheses(case), "", following(case)])
+    return "\n".join([f"  {_where(case, number, document)}", "", *hypotheses(case), "", following(case, budget)])
 
 
-def whole(case: Case, number: int, document: str, everything: bool = False) -> str:
+def whole(case: Case, number: int, document: str, budget: float, everything: bool = False) -> str:
     """Failure, hypotheses, the clock once half of the hour is gone, and the one next thing."""
-    blocks = [headline(case.failure), f"  {_where(case, number, document)}", "", *hypotheses(case, everything), *clock(case), "", following(case)]
+    blocks = [headline(case.failure), f"  {_where(case, number, document)}", "", *hypotheses(case, everything), *clock(case, budget), "",
+              following(case, budget)]
     return "\n".join(blocks)
 
 
@@ -171,14 +178,17 @@ def _ran(found: Evidence) -> str:
     return f"{shlex.join(found.run.command.argv)}, {ending(found.run)} after {found.run.seconds:.1f} s, in a throw-away copy"
 
 
-def clock(case: Case, budget: float = BUDGET) -> Iterator[str]:
+def clock(case: Case, budget: float) -> Iterator[str]:
+    """Fixes that did not hold, and the person's time once half of it is gone."""
+    if case.attempts:
+        yield f"  tried: {case.attempts} {'fix' if case.attempts == 1 else 'fixes'} did not hold; the last: {case.withdrawals[-1].reason}"
     spent = case.person_seconds()
     if spent > budget / 2:
         yield f"  clock: {spent / 60:.0f} of {budget / 60:.0f} min of your time"
 
 
-def following(case: Case) -> str:
-    step = next_step(case)
+def following(case: Case, budget: float) -> str:
+    step = next_step(case, budget)
     return f"  next: {step.why}:  {click.style(step.command, bold=True)}"
 
 

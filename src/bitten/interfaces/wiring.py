@@ -20,11 +20,13 @@ from bitten.adapters.redact import redact
 from bitten.adapters.repo import GitRepo, repo_at
 from bitten.adapters.runner import HereRunner
 from bitten.adapters.terminal import Terminal, WallClock
-from bitten.core.case import Failure, Fix, Lesson, Note, Verification, Visit
+from bitten.core.case import Note, Visit
+from bitten.core.failure import Failure
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Allowed, Observed
+from bitten.core.proof import Fix, Lesson, Verification
 from bitten.core.trouble import BadInput
-from bitten.interfaces import document
+from bitten.interfaces import document, text
 from bitten.steps.check import Bench
 
 if TYPE_CHECKING:
@@ -118,6 +120,17 @@ class OpenCase:
     @property
     def document(self) -> str:
         return str(self.folder.debug_md.relative_to(self.house.root))
+
+    @property
+    def budget(self) -> float:
+        """Seconds of the person's time before a reset is due."""
+        return self.house.settings.budget * 60
+
+    def shown(self, everything: bool = False) -> str:
+        return text.whole(self.case, self.number, self.document, self.budget, everything)
+
+    def following(self) -> str:
+        return text.following(self.case, self.budget)
 
     def bench(self, allowed: Allowed = Allowed(), timeout: float | None = None, tree: Path | None = None) -> Bench:
         """Where this case's checks are done; `tree` is another one than the project's."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bitten.core import signature
-from bitten.core.case import Failure
+from bitten.core.failure import Failure
 from bitten.core.ladder import Case
 from bitten.core.ports import Observed, Repo
 from bitten.core.prediction import Facts, Op, Prediction

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bitten.core.case import Change, Command, Evidence, Failure, Hypothesis, Script
+from bitten.core.case import Change, Evidence, Hypothesis, Script
+from bitten.core.failure import Command, Failure
 from bitten.core.ladder import Case
 from bitten.core.ports import Allowed, Copy, EvidenceRoom, Observed, Repo, Sandbox
 from bitten.core.prediction import Facts, Prediction
@@ -135,7 +136,9 @@ class _Asks:
 
     def _kept(self, hypothesis: Hypothesis, seen: Observed, facts: Facts, doubt: str, place: str = "") -> Evidence:
         patch = hypothesis.check.script.patch if hypothesis.check.script else ""
-        output = self.bench.room.keep(hypothesis.id if self.on_base else f"{hypothesis.id}-on-fix", seen, {"script.patch": patch} if patch else {})
+        output = self.bench.room.keep(
+            hypothesis.id if self.on_base else f"{hypothesis.id}-on-fix", seen, {"script.patch": patch} if patch else {}
+        )
         return Evidence(hypothesis, facts, seen.run, place, doubt, output)
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bitten.core.case import Closing, Fix, Lesson
 from bitten.core.ladder import Case
 from bitten.core.ports import Copy, Person, Repo
+from bitten.core.proof import Closing, Fix, Lesson
 from bitten.core.trouble import Refused, gate
 from bitten.steps.capture import shows
 from bitten.steps.check import Bench
 from bitten.steps.confirm import is_test_path
 from bitten.steps.fix import confirmed
 from bitten.steps.verify import interpreter
-
 
 UNCOMMITTED = ("The cause lies in uncommitted work: committed were test and lesson; the fix stays in your tree. "
                "`bitten close --all` would have taken the touched files whole.")
@@ -75,7 +74,9 @@ def _mends_head(repo: Repo, fix: Fix, lesson: Mapping[str, bytes]) -> bool:
 def _holds(case: Case, chosen: Plan, bench: Bench, person: Person) -> None:
     """Prove the commit's own tree, where it is not the one that was verified."""
     tree = bench.repo.would_commit(chosen.patch, chosen.files)
-    differing = [path for path in bench.repo.difference(bench.repo.snapshot(), tree).files if path not in chosen.files or is_test_path(path)]
+    differing = [
+        path for path in bench.repo.difference(bench.repo.snapshot(), tree).files if path not in chosen.files or is_test_path(path)
+    ]
     if not differing:
         return
     with person.progress("the commit's own tree, which is not the verified one"), bench.sandbox.copy(bench.allowed) as copy:
@@ -115,9 +116,12 @@ def message(case: Case) -> str:
     """Imperative subject, the why in the body, trailers that lead back to the case."""
     evidence, fix = confirmed(case).evidence, fixed(case)
     fact, value = evidence.deciding
-    return (f"{subject(evidence.hypothesis.claim, fix.scope.parts[0].split(':')[-1])}\n\n{evidence.hypothesis.claim}.\n{evidence.hypothesis.because}\n"
-            f"Decided by {fact} = {value}; the test in {fix.scope.test} failed without this.\n\n"
-            f"Bitten-Signature: {case.failure.facts.get('signature')}\nBitten-Check: {evidence.hypothesis.check.supports_if}\n")
+    return (
+        f"{subject(evidence.hypothesis.claim, fix.scope.parts[0].split(':')[-1])}\n\n"
+        f"{evidence.hypothesis.claim}.\n{evidence.hypothesis.because}\n"
+        f"Decided by {fact} = {value}; the test in {fix.scope.test} failed without this.\n\n"
+        f"Bitten-Signature: {case.failure.facts.get('signature')}\nBitten-Check: {evidence.hypothesis.check.supports_if}\n"
+    )
 
 
 def subject(claim: str, name: str) -> str:

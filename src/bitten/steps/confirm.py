@@ -34,8 +34,12 @@ def hypothesis_named(case: Case, name: str) -> Hypothesis:
     """The hypothesis called `h1`, or just `1`. Raises: BadInput `no-such-hypothesis`."""
     found = next((h for h in case.hypotheses if name.lower() in (h.id, h.id[1:])), None)
     if found is None:
-        raise BadInput("no-such-hypothesis", f"There is no {name}.", f"This case has: {', '.join(h.id for h in case.hypotheses) or 'none'}.",
-                       "bitten show --all")
+        raise BadInput(
+            "no-such-hypothesis",
+            f"There is no {name}.",
+            f"This case has: {', '.join(h.id for h in case.hypotheses) or 'none'}.",
+            "bitten show --all",
+        )
     return found
 
 
@@ -46,8 +50,13 @@ def evidence_to_confirm(case: Case, wanted: str) -> Evidence:
     way = f"bitten check {hypothesis.id}"
     gate(evidence is not None, "confirm-without-evidence", f"{hypothesis.id} is untested.", way=way)
     assert evidence is not None
-    gate(evidence.verdict is Verdict.SUPPORTS, "confirm-without-support", f"The evidence for {hypothesis.id} says: {evidence.verdict.value}.",
-         evidence.unclear, way)
+    gate(
+        evidence.verdict is Verdict.SUPPORTS,
+        "confirm-without-support",
+        f"The evidence for {hypothesis.id} says: {evidence.verdict.value}.",
+        evidence.unclear,
+        way,
+    )
     return evidence
 
 
@@ -71,7 +80,9 @@ def test_path(source: str, paths: Sequence[str]) -> str:
     same = next((path for path in tests if PurePosixPath(path).name == name), None)
     if same:
         return same
-    folders = sorted({str(PurePosixPath(path).parent) for path in tests}, key=lambda folder: (-sum(t.startswith(folder) for t in tests), folder))
+    folders = sorted(
+        {str(PurePosixPath(path).parent) for path in tests}, key=lambda folder: (-sum(t.startswith(folder) for t in tests), folder)
+    )
     folder = folders[0] if folders else "tests"
     return name if folder == "." else f"{folder}/{name}"
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from bitten.core import rank
-from bitten.core.case import Check, Evidence, Failure, Hypothesis, Sighting
+from bitten.core.case import Check, Evidence, Hypothesis
+from bitten.core.failure import Failure, Sighting
 from bitten.core.ladder import Case, Event
 from bitten.core.ports import Knowledge
 from bitten.core.prediction import Facts

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bitten.core.case import Confirmation, Fix, Rescope
+from bitten.core.case import Confirmation, Rescope
 from bitten.core.ladder import BUDGET, Case, hour_is_up
 from bitten.core.ports import Repo
+from bitten.core.proof import Fix
 from bitten.core.trouble import gate
 
 

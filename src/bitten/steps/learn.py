@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bitten.core.case import Lesson, Verification
 from bitten.core.ladder import Case
+from bitten.core.proof import Lesson, Verification
 from bitten.core.trouble import gate
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from bitten.core.case import Command, Note, Reset
+from bitten.core.case import Note, Reset
+from bitten.core.failure import Command
 from bitten.core.ladder import Case, Event
 from bitten.core.ports import Copy, Observed
 from bitten.core.trouble import BadInput
@@ -28,8 +29,17 @@ def lines_of_code(source: str) -> int:
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
-        raise BadInput("reproducer-not-python", f"The reproducer is no Python: {error.msg}, line {error.lineno}.", way="bitten reset --script FILE") from None
-    return len({line for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)) for line in (node.lineno, node.end_lineno or node.lineno)})
+        raise BadInput(
+            "reproducer-not-python", f"The reproducer is no Python: {error.msg}, line {error.lineno}.", way="bitten reset --script FILE"
+        ) from None
+    return len(
+        {
+            line
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.stmt, ast.expr))
+            for line in (node.lineno, node.end_lineno or node.lineno)
+        }
+    )
 
 
 def _shown(case: Case, seen: Observed) -> str:

@@ -22,7 +22,7 @@ def suspect(case: Case, claim: str, look: str, supports_if: str, refutes_if: str
     return Hypothesis(f"h{len(case.hypotheses) + 1}", claim, "", check, f"person:{person.name}", Likelihood.POSSIBLE, scope=tuple(scope))
 
 
-def check_from(look: str, supports_if: Prediction, refutes_if: Prediction, read: Callable[[str], str]) -> Check:
+def check_from(look: str, supports_if: Prediction, refutes_if: Prediction, read: Callable[[str], str]) -> Check:  # noqa: PLR0911 - one line a form
     """`captured`, `probe:NAME,…`, `env:NAME=VALUE`, `tree:REVISION`, `bare`, `patch:FILE`, or a command that prints facts."""
     kind, _, rest = look.partition(":")
     match kind, rest:
@@ -46,7 +46,9 @@ def _words(look: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(look))
     except ValueError as error:
-        raise BadInput("bad-look", f"Can't read --check {look!r}: {error}.", way='bitten suspect "CLAIM" --check "python count.py" …') from None
+        raise BadInput(
+            "bad-look", f"Can't read --check {look!r}: {error}.", way='bitten suspect "CLAIM" --check "python count.py" …'
+        ) from None
     if not words:
         raise BadInput("bad-look", "--check names nothing to look at.", way='bitten suspect "CLAIM" --check "python count.py" …')
     return words

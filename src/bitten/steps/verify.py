@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from bitten.core.case import Confirmation, Evidence, Fix, Outcome, Rerun, TestRun, Verification, Withdrawal, green_is_real, red_is_real
+from bitten.core.case import Confirmation, Evidence, Withdrawal
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Observed, Person
+from bitten.core.proof import Fix, Outcome, Rerun, TestRun, Verification, green_is_real, red_is_real
 from bitten.core.trouble import Refused, gate
 from bitten.steps import check as checking
 from bitten.steps.check import Bench
@@ -81,7 +82,10 @@ class _Proof:
         names = self.bench.repo.new_tests(test, self.confirmation.tree, self.fix.tree)
         gate(bool(names), "test-not-found", f"No new or changed test was found in {test}.",
              way=f"add one to {test}, or name another file:  bitten fix --test PATH")
-        with self.person.progress(f"{colour}: {test} on the {'base' if files else 'fix'}"), self.bench.sandbox.copy(self.bench.allowed) as copy:
+        with (
+            self.person.progress(f"{colour}: {test} on the {'base' if files else 'fix'}"),
+            self.bench.sandbox.copy(self.bench.allowed) as copy,
+        ):
             copy.write(files)
             seen = copy.test(test, names, interpreter(self.case), timeout=self.bench.timeout)
         self._keep(colour, seen)
@@ -92,9 +96,18 @@ class _Proof:
         with self.person.progress("the original command on the fix"), self.bench.sandbox.copy(self.bench.allowed) as copy:
             seen = copy.run(failure.run.command, timeout=self.bench.timeout)
         self._keep("rerun", seen)
-        gate(not seen.refused, "rerun-kept-from", "The copy kept the command from something.", " ".join(seen.refused), "bitten verify --allow-net")
-        rerun = Rerun(seen.run, {name: value for name, value in seen.facts.items() if name not in ("stdout", "stderr") or _asked(self.case.expected, name)},
-                      self.case.expected)
+        gate(
+            not seen.refused,
+            "rerun-kept-from",
+            "The copy kept the command from something.",
+            " ".join(seen.refused),
+            "bitten verify --allow-net",
+        )
+        rerun = Rerun(
+            seen.run,
+            {name: value for name, value in seen.facts.items() if name not in ("stdout", "stderr") or _asked(self.case.expected, name)},
+            self.case.expected,
+        )
         gate(rerun.passes, "command-still-fails", "The original command still fails with the fix.", _ending(seen, rerun), "bitten diagnose")
         return rerun
 
@@ -102,8 +115,7 @@ class _Proof:
         """The confirming check, run again on the fix."""
         confirmed_by = self.confirmation.evidence
         with self.person.progress(f"the check of {confirmed_by.hypothesis.id} on the fix"):
-            again = next(checking.check(self.case, [confirmed_by.hypothesis], self.bench, on_base=False, place=confirmed_by.place))
-        return again
+            return next(checking.check(self.case, [confirmed_by.hypothesis], self.bench, on_base=False, place=confirmed_by.place))
 
     def _keep(self, name: str, seen: Observed) -> None:
         self.seen[name] = seen

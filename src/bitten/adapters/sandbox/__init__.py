@@ -43,7 +43,7 @@ def _make(stack: ExitStack, root: Path, folder: Path, opened: Sequence[str], net
     try:
         return stack.enter_context(walled_room(root, folder, opened, net))
     except WallError as reason:
-        return stack.enter_context(cloned_room(root, folder, opened, net, f"namespaces are not allowed here ({reason})"))
+        return stack.enter_context(cloned_room(root, folder, opened, net, f"namespaces can't serve here ({reason})"))
 
 
 def _existing(path: Path) -> Path:

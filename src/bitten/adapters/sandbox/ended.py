@@ -92,8 +92,6 @@ class _Reader:
         timed_out = not self._until(limit)
         if timed_out:
             self.seconds = time.monotonic() - self.started.began
-            self.started.line.shutdown(socket.SHUT_WR)
-            self._until(time.monotonic() + GRACE)
         code = None if timed_out or not self.told else int(self.told)
         stdout, stderr = (bytes(kept) for kept in self.kept.values())
         return Ended(

@@ -298,7 +298,7 @@ def _children() -> list[int]:
 
 def attend(request: dict[str, Any], fds: list[int], plan: dict[str, Any]) -> None:
     """Be the first process of the run's pid namespace, which ends with us, and tell how the program ended. Never returns."""
-    call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # should our keeper be killed
     if plan["pids"]:
         own_proc()
     program = os.fork()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 import click
 
-from bitten.core.case import Command, Failure, Note, Recurrence, Run
+from bitten.core.case import Note, Recurrence
+from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.prediction import Prediction, parse
 from bitten.interfaces import text
@@ -32,7 +33,7 @@ def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
     """
     house = House.here()
     expected = tuple(parse(each) for each in expectations)
-    observed = house.runner.run(Command(command, os.getcwd()))
+    observed = house.runner.run(Command(command, str(Path.cwd())))
     if observed.interrupted:  # the person ended it, nothing failed
         return _leave(observed.run, missed=False)
     failure = _after(house, observed, expected)
@@ -64,7 +65,7 @@ def _again(case: OpenCase, run: Run) -> None:
     with case.visited("run"):
         case.add([Recurrence(run)])
     case.house.cases.switch(case.folder)
-    click.echo("\n" + text.whole(case.case, case.number, case.document), err=True)
+    click.echo("\n" + case.shown(), err=True)
 
 
 def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase]) -> None:
@@ -76,7 +77,7 @@ def _opened(house: House, failure: Failure, observed: Observed, known: list[Open
             case.add([Note("linked", f"case {known[0].number}: the same command, another failure")])
         _ask(case)
         case.add(diagnose(case.case, house.knowledge))
-    click.echo(text.below(case.case, case.number, case.document), err=True)
+    click.echo(text.below(case.case, case.number, case.document, case.budget), err=True)
     for trouble in house.knowledge.troubles():
         click.echo(f"  {trouble}", err=True)
 

@@ -22,7 +22,7 @@ def overview() -> None:
     opened = house.case()
     for report in opened.journal.reports:
         click.echo(f"  {report}", err=True)
-    click.echo(text.whole(opened.case, opened.number, opened.document))
+    click.echo(opened.shown())
 
 
 @click.command()
@@ -44,9 +44,11 @@ def show(name: str | None, everything: bool, evidence: bool, as_json: bool, numb
         click.echo(json.dumps(plain(opened), ensure_ascii=False, indent=1))
     elif name or evidence:
         wanted = [h for h in opened.case.hypotheses if not name or name.lower() in (h.id, h.id[1:])]
-        click.echo("\n\n".join(text.evidence(found) if (found := opened.case.latest(h)) else f"{h.id}: {h.claim}: untested" for h in wanted))
+        click.echo(
+            "\n\n".join(text.evidence(found) if (found := opened.case.latest(h)) else f"{h.id}: {h.claim}: untested" for h in wanted)
+        )
     else:
-        click.echo(text.whole(opened.case, opened.number, opened.document, everything))
+        click.echo(opened.shown(everything))
 
 
 @click.command()
@@ -69,7 +71,7 @@ def switch(number: int) -> None:
     """Make case NUMBER the current one."""
     opened = House.here().case(number)
     opened.house.cases.switch(opened.folder)
-    click.echo(text.whole(opened.case, opened.number, opened.document))
+    click.echo(opened.shown())
 
 
 @click.command()

@@ -39,13 +39,18 @@ def diagnose(number: int | None, everything: bool) -> None:
         opened.add(diagnosing(opened.case, opened.house.knowledge))
         if not _costs(opened, undecided(opened.case)):
             _run(opened, [each for each in rank.to_run(opened.case) if not each.generic], Allowed(), None)
-    click.echo(text.whole(opened.case, opened.number, opened.document, everything))
+    click.echo(opened.shown(everything))
 
 
 @click.command()
 @click.argument("claim")
-@click.option("--check", "look", required=True, metavar="LOOK",
-              help="captured | probe:NAME | env:NAME=VALUE | tree:REVISION | bare | patch:FILE | a command that prints `bitten-fact name=json`.")
+@click.option(
+    "--check",
+    "look",
+    required=True,
+    metavar="LOOK",
+    help="captured | probe:NAME | env:NAME=VALUE | tree:REVISION | bare | patch:FILE | a command that prints `bitten-fact name=json`.",
+)
 @click.option("--supports-if", required=True, metavar="EXPR", help="The fact that would support the claim.")
 @click.option("--refutes-if", required=True, metavar="EXPR", help="The fact that would refute it.")
 @click.option("--scope", multiple=True, metavar="FILE[:NAME]", help="Where the cause would be mended.")
@@ -55,7 +60,8 @@ def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tup
 
     \b
     bitten suspect "the last batch is short" --check "python count.py" --supports-if "rows < 128" --refutes-if "rows == 128"
-    bitten suspect "the rate is too high" --check env:LR=0.001 --supports-if "symptom.depends == true" --refutes-if "symptom.depends == false"
+    bitten suspect "the rate is too high" --check env:LR=0.001 \\
+        --supports-if "symptom.depends == true" --refutes-if "symptom.depends == false"
     """
     opened = House.here().case(number)
     with opened.visited("suspect"):
@@ -64,7 +70,7 @@ def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tup
         opened.add([hypothesis])
         captured = evidence_at_hand(hypothesis, opened.case.failure)
         opened.add([captured] if captured else [])
-    click.echo(text.whole(opened.case, opened.number, opened.document, everything=True))
+    click.echo(opened.shown(everything=True))
 
 
 @click.command()
@@ -76,7 +82,9 @@ def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tup
 @options.timeout
 @options.allow
 @options.case
-def check(names: tuple[str, ...], tree: Path | None, as_json: bool, yes: bool, timeout: float | None, allowed: Allowed, number: int | None) -> None:
+def check(
+    names: tuple[str, ...], tree: Path | None, as_json: bool, yes: bool, timeout: float | None, allowed: Allowed, number: int | None
+) -> None:
     """Run what would decide a hypothesis, in a throw-away copy; without names, all that are open, cheapest first.
 
     \b
@@ -95,7 +103,7 @@ def check(names: tuple[str, ...], tree: Path | None, as_json: bool, yes: bool, t
     for each in found:
         click.echo(text.evidence(each) + "\n")
     if not tree:
-        click.echo(text.following(opened.case))
+        click.echo(opened.following())
 
 
 @click.command()
@@ -111,7 +119,7 @@ def confirm(name: str, number: int | None) -> None:
     with opened.visited("confirm"):
         opened.house.person.show(text.evidence(confirming.evidence_to_confirm(opened.case, name)))
         opened.add([confirming.confirm(opened.case, name, opened.house.person, opened.house.repo)])
-    click.echo(text.following(opened.case))
+    click.echo(opened.following())
 
 
 @click.command()
@@ -127,7 +135,7 @@ def reject(name: str, reason: tuple[str, ...], number: int | None) -> None:
     opened = House.here().case(number)
     with opened.visited("reject"):
         opened.add([confirming.reject(opened.case, name, " ".join(reason))])
-    click.echo(text.following(opened.case))
+    click.echo(opened.following())
 
 
 def _run(opened: OpenCase, wanted: list[Hypothesis], allowed: Allowed, timeout: float | None) -> list[Evidence]:
@@ -167,7 +175,7 @@ def _agreed(opened: OpenCase, wanted: list[Hypothesis], yes: bool) -> None:
 
 
 def _within_the_hour(opened: OpenCase) -> None:
-    gate(not hour_is_up(opened.case, opened.house.settings.budget * 60), "hour-is-up", "The hour is up: stop, and reset.",
+    gate(not hour_is_up(opened.case, opened.budget), "hour-is-up", "The hour is up: stop, and reset.",
          "Re-read debug.md, update the symptom, and show the bug in ten lines.", "bitten reset")
 
 

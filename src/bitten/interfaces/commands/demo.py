@@ -25,7 +25,9 @@ def demo(folder: Path) -> None:
     bitten demo /tmp/my-demo
     """
     if Terminal().channel != "terminal":
-        raise BadInput("demo-needs-a-terminal", "The demo is played at a keyboard.", "A pipe can't confirm a cause.", "make demo plays it by itself")
+        raise BadInput(
+            "demo-needs-a-terminal", "The demo is played at a keyboard.", "A pipe can't confirm a cause.", "make demo plays it by itself"
+        )
     project = lay_out(folder.resolve())
     click.echo(f"The example is in {project}, a git repository of its own.\n")
     for scene in STORY:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from bitten.core.case import Verification
 from bitten.core.ladder import Step
 from bitten.core.ports import Allowed
+from bitten.core.proof import Verification
 from bitten.core.trouble import BadInput
 from bitten.interfaces import text
 from bitten.interfaces.commands import options
@@ -35,12 +35,12 @@ def fix(scope: tuple[str, ...], test: str, number: int | None) -> None:
     """
     opened = House.here().case(number)
     with opened.visited("fix"):
-        rescope = fixing.fix(opened.case, scope, test, opened.house.settings.budget * 60)
+        rescope = fixing.fix(opened.case, scope, test, opened.budget)
         opened.add([rescope] if rescope else [])
     agreed = opened.case.scope
     assert agreed is not None
     click.echo(f"Change only:  {', '.join(agreed.parts)}\nAdd a test to:  {agreed.test}\nDo not refactor anything else.\n")
-    click.echo(text.following(opened.case))
+    click.echo(opened.following())
 
 
 @click.command()
@@ -61,7 +61,7 @@ def verify(timeout: float | None, allowed: Allowed, number: int | None) -> None:
         assert isinstance(verification, Verification)
         opened.keep_proof(verification)
     click.echo(text.proof(verification))
-    click.echo(text.following(opened.case))
+    click.echo(opened.following())
 
 
 @click.command()
@@ -78,7 +78,7 @@ def learn(local: str, words: str, number: int | None) -> None:
     opened = House.here().case(number)
     with opened.visited("learn"):
         _learn(opened, local, words)
-    click.echo(text.following(opened.case))
+    click.echo(opened.following())
 
 
 @click.command()
@@ -104,7 +104,9 @@ def close(local: str, everything: bool, allowed: Allowed, number: int | None) ->
 
 
 @click.command()
-@click.option("--script", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE", help="At most ten lines that show the bug.")
+@click.option(
+    "--script", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE", help="At most ten lines that show the bug."
+)
 @click.option("--symptom", default="", metavar="TEXT", help="What happens, as you see it now.")
 @options.case
 def reset(script: Path | None, symptom: str, number: int | None) -> None:
@@ -121,7 +123,7 @@ def reset(script: Path | None, symptom: str, number: int | None) -> None:
     with opened.visited("reset"), opened.bench().sandbox.copy() as copy:
         words = symptom or opened.house.person.ask("The symptom, as you see it now", text.symptom(opened.case.failure))
         opened.add(resetting(opened.case, words, source, str(script.resolve()), copy, interpreter(opened.case)))
-    click.echo(text.following(opened.case))
+    click.echo(opened.following())
 
 
 def _learn(opened: OpenCase, local: str, words: str) -> None:

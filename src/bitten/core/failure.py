@@ -1,0 +1,129 @@
+"""What happened: one command, run once, and all that it showed. Knows no hypothesis, and not how any of it was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .prediction import Facts, Prediction
+from .trouble import gate
+
+
+@dataclass(frozen=True)
+class Command:
+    """What was typed, where, and the environment changes that it needs."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One command, run once, never edited. `exit` is None when a signal or a hang ended it."""
+
+    command: Command
+    exit: int | None
+    seconds: float
+    signal: int | None = None
+    hung: bool = False
+
+    @property
+    def ended_well(self) -> bool:
+        return self.exit == 0
+
+
+def ending(run: Run) -> str:
+    """How a run ended, in words."""
+    if run.hung:
+        return "no end: it hung"
+    return f"signal {run.signal}" if run.signal else f"exit {run.exit}"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of a stack, outermost first. `file` is relative to the project when `mine`, else as the interpreter names it."""
+
+    file: str
+    line: int
+    function: str
+    text: str = ""
+    mine: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Crash:
+    """One exception in one process. `role` is root, cause, context, or consequence of another process's."""
+
+    type: str
+    message: str
+    frames: tuple[Frame, ...] = ()
+    process: str = ""
+    role: str = "root"
+    handled: bool = False
+
+    @property
+    def site(self) -> Frame | None:
+        """The innermost line of the person's own code."""
+        return next((frame for frame in reversed(self.frames) if frame.mine), None)
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What a probe read at one place, over so many calls. A *finding* is a fact past its threshold."""
+
+    probe: str
+    place: str
+    facts: Facts
+    calls: int = 1
+    finding: bool = False
+    process: str = ""
+
+
+@dataclass(frozen=True)
+class FileSeen:
+    """A file the program opened: `role` is config, data or wrote. Size in bytes, modified in seconds since the epoch."""
+
+    path: str
+    role: str
+    size: int = -1
+    modified: float = 0.0
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Config and data manifest, environment, and what changed, as the program itself showed them."""
+
+    files: tuple[FileSeen, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    changed: tuple[str, ...] = ()
+    head: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that ended badly, or one that missed an expectation, or left it unmeasured."""
+
+    run: Run
+    facts: Facts
+    expected: tuple[Prediction, ...] = ()
+    crashes: tuple[Crash, ...] = ()
+    sightings: tuple[Sighting, ...] = ()
+    surroundings: Surroundings = Surroundings()
+    tree: str = ""
+
+    def __post_init__(self) -> None:
+        gate(not self.run.ended_well or bool(self.missed), "nothing-failed",
+             "A case needs a failure, and this command passed.", way="bitten run --expect 'val_acc >= 0.8' -- CMD")
+
+    @property
+    def missed(self) -> tuple[Prediction, ...]:
+        """Expectations that the facts don't bear out, the never measured ones among them."""
+        return tuple(each for each in self.expected if each.holds(self.facts) is not True)
+
+    @property
+    def root(self) -> Crash | None:
+        return next((crash for crash in self.crashes if crash.role == "root"), None)
