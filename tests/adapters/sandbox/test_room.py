@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -163,7 +164,7 @@ def test_a_patch_applies_outside_a_repository(world: World, rooms: Rooms, shell:
     subprocess.run(["rm", "-rf", str(world.project / ".git")], check=True)
     subprocess.run(["git", "init", "-q", str(world.project.parent)], check=True)
     room = rooms.open()
-    room.apply("--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-lr = 2\n+lr = 0.5\n")
+    room.apply("diff --git a/train.py b/train.py\n--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-lr = 2\n+lr = 0.5\n")
     assert shell(room, "cat train.py").stdout == b"lr = 0.5\n"
 
 
@@ -245,6 +246,10 @@ socket.create_connection(("192.0.2.1", 80), timeout=5)
     assert room.refused() == ("a host could not be reached (Network is unreachable): --allow-net",)
 
 
+def test_our_own_name_is_found_without_a_network(room: Room, shell: Shell) -> None:
+    assert shell(room, "tail -n 1 /etc/hosts").stdout.decode() == f"127.0.0.1 localhost {socket.gethostname()}\n"
+
+
 def test_an_unknown_name_is_refused_and_named(world: World, room: Room) -> None:
     python(room, world, "import socket; name = 'hub.example.org'\ntry: socket.gethostbyname(name)\n"
                         "except OSError as error: raise SystemExit(f'Failed to resolve {name!r} ({error})')")
@@ -296,9 +301,10 @@ def test_a_path_to_allow_must_exist(rooms: Rooms) -> None:
 def test_a_refused_write_is_named(room: Room, shell: Shell) -> None:
     if os.geteuid():
         pytest.skip("only root may write here outside")
-    assert shell(room, "echo 1 > /dev/bitten-test").exit != 0
-    assert [each.split(" ")[0] for each in room.refused()] == ["/dev/bitten-test"]
-    assert not Path("/dev/bitten-test").exists()
+    device = f"/dev/bitten-test-{os.getpid()}"
+    assert shell(room, f"echo 1 > {device}").exit != 0
+    assert [each.split(" ")[0] for each in room.refused()] == [device]
+    assert not Path(device).exists()
     shell(room, "true")
     assert room.refused() == ()
 
