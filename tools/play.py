@@ -24,6 +24,8 @@ from bitten.interfaces.story import STORY, Scene
 
 BEGIN, END = "<!-- transcript: made by `make transcript` -->", "<!-- /transcript -->"
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+SPINNER = re.compile(r"[\u2800-\u28ff] ")
+"""A line of progress, which is erased when its work is done."""
 SCRUBS = (
     (re.compile(r"\b\d+\.\d s\b"), "4.2 s"),
     (re.compile(r"\ba \d+ s run"), "a 4 s run"),
@@ -77,7 +79,7 @@ def _decided(seen: str) -> str:
 def plain(text: str) -> str:
     """What a person saw: no colours, and of a line that was redrawn its last state."""
     lines = (line.rstrip("\r").split("\r")[-1] for line in COLOURS.sub("", text).split("\n"))
-    return "\n".join(lines).strip("\n")
+    return "\n".join(line for line in lines if not SPINNER.match(line)).strip("\n")
 
 
 def scrubbed(text: str, project: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bitten.adapters import guest_facts, places
 from bitten.adapters.observe import Kept, Redact, observe, ran
-from bitten.adapters.sandbox import Room, open_room
+from bitten.adapters.sandbox import Room, open_room, sweep
 from bitten.core.failure import Command
 from bitten.core.ports import Allowed, Copy, Observed
 
@@ -31,6 +31,7 @@ class Copies:
     @contextmanager
     def copy(self, allowed: Allowed = Allowed()) -> Iterator[Copy]:
         with places.spool() as spool:
+            sweep(places.scratch())
             shared = [spool, places.cache()]
             with open_room(self.tree, places.scratch(), shared, allowed.write, allowed.net) as room:
                 yield RoomCopy(room, self.tree, self.home, self.probes, self.redact, spool, allowed.net)

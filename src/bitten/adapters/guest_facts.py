@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,8 +141,14 @@ def _environment(log: Log, reader: Reader, pid: int | None) -> dict[str, str]:
     fullest = max(modules, key=lambda record: len(record["names"]), default={})
     best = next((record for record in modules if record["pid"] == hello["pid"]), fullest)  # a forked worker has its own seed and threads
     versions = {**best.get("names", {}), **best.get("torch", {})}
-    told = {"python": ".".join(map(str, hello["v"])), "executable": hello["exe"], **versions, **hello["env"]}
+    told = {"command": _command(hello), "python": ".".join(map(str, hello["v"])), "executable": hello["exe"], **versions, **hello["env"]}
     return {name: redact(str(value)) for name, value in told.items() if value != ""}
+
+
+def _command(hello: Record) -> str:
+    """What this Python was called with, its own path shortened to its name."""
+    argv = [str(word) for word in hello.get("argv") or ()]
+    return shlex.join([Path(argv[0]).name, *argv[1:]]) if argv else ""
 
 
 # ---------------------------------------------------------------------------------------------- tests

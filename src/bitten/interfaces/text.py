@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
+import textwrap
 from collections.abc import Iterable, Iterator
 
 import click
@@ -17,6 +19,7 @@ from bitten.core.prediction import Facts, Json
 from bitten.core.proof import Closing, TestRun, Verification
 from bitten.core.trouble import Trouble
 
+INDENT = " " * 28
 MARKS = {Verdict.SUPPORTS: ("✓ supported", "green"), Verdict.REFUTES: ("✗ refuted", "red"), Verdict.UNCLEAR: ("? unclear", "yellow"),
          None: ("· untested", "bright_black")}
 
@@ -120,21 +123,23 @@ def _where(case: Case, number: int, document: str) -> str:
 
 
 def hypotheses(case: Case, everything: bool = False) -> Iterator[str]:
-    """Two lines for each: likelihood, verdict and claim; then what was measured, or what would decide it."""
+    """A few lines for each: likelihood, verdict and claim; then what was measured, or what would decide it."""
     listed = rank.shown(case, everything)
     for each in listed:
-        yield _claim(case, each)
-        if detail := _detail(case, each):
-            yield " " * 28 + click.style(detail, dim=True)
+        mark, colour = ("✗ rejected", "red") if case.rejected(each) else MARKS[case.verdict(each)]
+        head = f"  {each.id[1:]:<2} {each.likelihood.value:<9} {click.style(f'{mark:<12}', fg=colour)} "
+        claim = each.claim + (" (generic)" if each.generic else "")
+        yield head + f"\n{INDENT}".join(_wrapped(claim))
+        yield from (INDENT + click.style(line, dim=True) for line in _wrapped(_detail(case, each)))
     hidden = len(case.hypotheses) - len(listed)
     if hidden > 0:
         yield click.style(f"  … {hidden} more: bitten show --all", dim=True)
 
 
-def _claim(case: Case, hypothesis: Hypothesis) -> str:
-    mark, colour = MARKS[case.verdict(hypothesis)] if not case.rejected(hypothesis) else ("✗ rejected", "red")
-    generic = " (generic)" if hypothesis.generic else ""
-    return f"  {hypothesis.id[1:]:<2} {hypothesis.likelihood.value:<9} {click.style(f'{mark:<12}', fg=colour)}  {hypothesis.claim}{generic}"
+def _wrapped(words: str) -> list[str]:
+    """Lines as wide as the terminal leaves room for; 120 columns where there is none."""
+    room = shutil.get_terminal_size((120, 24)).columns - len(INDENT) - 1
+    return textwrap.wrap(words, max(30, room), break_long_words=False, break_on_hyphens=False)
 
 
 def _detail(case: Case, hypothesis: Hypothesis) -> str:
