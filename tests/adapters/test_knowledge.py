@@ -55,7 +55,7 @@ def test_any_failure_meets_generic_suspects_with_real_checks():
 
 
 def test_with_nothing_uncommitted_the_last_commit_is_suspected_and_without_a_repository_nothing():
-    committed = Playbooks().suspects(replace(failure(), crashes=(), surroundings=Surroundings(head="c0ffee")))
+    committed = Playbooks().suspects(replace(failure(), crashes=(), surroundings=Surroundings(head="c0ffee", parent="beef")))
     assert "HEAD~1" in [h.check.change.tree for h in committed if h.check.change]
     assert all(not h.check.change.tree for h in Playbooks().suspects(replace(failure(), crashes=())) if h.check.change)
 

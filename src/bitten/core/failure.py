@@ -94,12 +94,16 @@ class FileSeen:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Config and data manifest, environment, and what changed, as the program itself showed them."""
+    """Config and data manifest, environment, and what changed, as the program itself showed them.
+
+    `changed` are paths that differ from the revision `head`; `parent` is the revision before it, where there is one.
+    """
 
     files: tuple[FileSeen, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     changed: tuple[str, ...] = ()
     head: str = ""
+    parent: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -15,7 +15,7 @@ def generic(seen: Seen) -> Iterator[Suspect]:
     if around.changed:
         yield _offered("the uncommitted change brought it", f"{_named(around.changed)} changed since the last commit",
                        Change(tree="HEAD"), "possible", around.changed)
-    elif around.head:
+    elif around.parent:
         yield _offered("the last commit brought it", f"nothing is uncommitted, and {around.head[:10]} came last", Change(tree="HEAD~1"))
     yield _offered("the environment brings it", "a variable may change what a library or the program does", Change(bare=True))
 

@@ -28,7 +28,8 @@ def capture(observed: Observed, expected: Sequence[Prediction] = ()) -> Failure 
 def photographed(failure: Failure, repo: Repo) -> Failure:
     """The failure with its tree: kept as it stands, with the revision and what was not committed."""
     head = repo.revision("HEAD") or ""
-    around = replace(failure.surroundings, head=head, changed=repo.changed_since("HEAD") if head else ())
+    changed = repo.changed_since("HEAD") if head else ()
+    around = replace(failure.surroundings, head=head, parent=repo.revision("HEAD~1") or "", changed=changed)
     return replace(failure, surroundings=around, tree=repo.snapshot())
 
 

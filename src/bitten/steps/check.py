@@ -14,6 +14,7 @@ from bitten.core.ladder import Case
 from bitten.core.ports import Allowed, Copy, EvidenceRoom, Observed, Repo, Sandbox
 from bitten.core.prediction import Facts, Prediction
 from bitten.core.rank import runs
+from bitten.core.trouble import Trouble
 from bitten.steps.capture import shows
 from bitten.steps.diagnose import facts_for, sighting
 
@@ -81,6 +82,13 @@ class _Asks:
             return copy.run(self.command, watch=True, timeout=self.timeout)
 
     def evidence(self, hypothesis: Hypothesis, control: Observed | None) -> Evidence:
+        """What the check gave. One that can't be done leaves its hypothesis unclear, and does not keep the others waiting."""
+        try:
+            return self._asked(hypothesis, control)
+        except Trouble as trouble:
+            return Evidence(hypothesis, {}, unclear=f"It could not be done: {trouble}")
+
+    def _asked(self, hypothesis: Hypothesis, control: Observed | None) -> Evidence:
         if hypothesis.check.script is not None:
             return self._scripted(hypothesis, hypothesis.check.script)
         assert control is not None

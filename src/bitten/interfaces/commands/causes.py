@@ -142,7 +142,7 @@ def _run(opened: OpenCase, wanted: list[Hypothesis], allowed: Allowed, timeout: 
     if not wanted:
         return []
     bench = opened.bench(allowed, timeout)
-    with opened.house.person.progress(f"{opened.case.failure.run.command.argv[0]} in a throw-away copy"):
+    with opened.house.person.progress(f"{text.short(text.command(opened.case.failure), 60)} in a throw-away copy"):
         return [each for each in opened.add(checking.check(opened.case, wanted, bench)) if isinstance(each, Evidence)]
 
 
