@@ -9,6 +9,7 @@ scrubbed, between two marks of FILE; `--check` fails when what stands there diff
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import re
 import sys
@@ -52,7 +53,8 @@ def _changed(patch: str) -> str:
 
 
 def _typed(project: Path, scene: Scene, may_fail: bool, quiet: bool) -> str:
-    env = {**os.environ, "COLUMNS": "120", "TERM": "xterm-256color", "GIT_PAGER": "cat", "PYTHONDONTWRITEBYTECODE": "1"}
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # the story's make is not below ours
+    env = {**outer, "COLUMNS": "120", "TERM": "xterm-256color", "GIT_PAGER": "cat", "PYTHONDONTWRITEBYTECODE": "1"}
     child = pexpect.spawn("bash", ["-c", scene.command], cwd=project, env=env, encoding="utf-8", timeout=300, dimensions=(50, 120))
     if not quiet:
         print(f"\n$ {scene.command}", flush=True)
@@ -103,6 +105,7 @@ def put(transcript: str, file: Path, check: bool) -> int:
     new = f"\n\n```text\n{transcript}\n```\n\n"
     if check:
         print("the transcript is current" if old == new else f"{file} is stale: make transcript")
+        print("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), "README", "played", lineterm="", n=0)), file=sys.stderr)
         return int(old != new)
     file.write_text(f"{head}{BEGIN}{new}{END}{tail}", "utf-8")
     return 0
