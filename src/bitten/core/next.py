@@ -35,6 +35,8 @@ def _towards_a_cause(case: Case) -> Next:
         return Next(f"bitten confirm {supported[0].id}", "read the evidence and say so")
     waiting = to_run(case)
     untested = next((h for h in waiting if case.verdict(h) is None), None)
+    if untested and untested.generic:
+        return Next("bitten check", "nothing known fits: run the generic checks, and read debug.md meanwhile")
     if untested:
         return Next(f"bitten check {untested.id}", "run what would decide it")
     if not case.hypotheses:

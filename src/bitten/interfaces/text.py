@@ -109,11 +109,13 @@ def measured(fact: str, facts: Facts) -> str:
 
 
 def origin(failure: Failure) -> str:
-    command = shlex.join(failure.run.command.argv)
-    inner = failure.surroundings.environment.get("command", "")
-    chain = f"{command} → {inner}" if inner and inner != command else command
-    parts = [_shorten(chain, 120), f"{ending(failure.run)} after {failure.run.seconds:.1f} s", failure.root.process if failure.root else ""]
-    return " · ".join(part for part in parts if part)
+    """The chain of commands and how it ended; then the line of the person's own code, and the process."""
+    typed, inner, root = command(failure), failure.surroundings.environment.get("command", ""), failure.root
+    chain = f"{typed} → {inner}" if inner and inner != typed else typed
+    site = f"{root.site.file}:{root.site.line} in {root.site.function}" if root and root.site else ""
+    where = " · ".join(part for part in (site, root.process if root else "") if part)
+    ended = f"{_shorten(chain, 120)} · {ending(failure.run)} after {failure.run.seconds:.1f} s"
+    return f"{ended}\n  {where}" if where else ended
 
 
 def _where(case: Case, number: int, document: str) -> str:
