@@ -150,8 +150,8 @@ def _detail(case: Case, hypothesis: Hypothesis) -> str:
     if evidence is None:
         seconds = max(1.0, rank.runs(hypothesis.check) * case.failure.run.seconds)
         return f"a {seconds:.0f} s run decides:  bitten check {hypothesis.id}"
-    if evidence.unclear:
-        return evidence.unclear
+    if why := why_unclear(evidence):
+        return why
     if evidence.verdict is Verdict.SUPPORTS:
         return " · ".join(part for part in (evidence.place, hypothesis.because) if part)
     fact, value = evidence.deciding
@@ -165,10 +165,18 @@ def evidence(found: Evidence) -> str:
              f"  supported if    {check.supports_if}", f"  refuted if      {check.refutes_if}",
              f"  measured        {'from captured facts, no run' if found.run is None else _ran(found)}",
              f"  at              {found.place}" if found.place else "", *facts(found),
-             f"  verdict         {click.style(mark, fg=colour)}" + (f": {found.unclear}" if found.unclear else ""),
+             f"  verdict         {click.style(mark, fg=colour)}" + (f": {why}" if (why := why_unclear(found)) else ""),
              f"  looks the same  {'; '.join(found.hypothesis.looks_like)}" if found.hypothesis.looks_like else "",
              f"  raw output      {found.output}/output" if found.output else ""]
     return "\n".join(line for line in lines if line)
+
+
+def why_unclear(found: Evidence) -> str:
+    """Why there is no verdict; empty when there is one."""
+    fact, value = found.deciding
+    if found.verdict is not Verdict.UNCLEAR or found.unclear:
+        return found.unclear
+    return f"{fact} was not measured" if value is None else f"{fact} = {short(value)} fits neither prediction"
 
 
 def facts(found: Evidence) -> Iterator[str]:
