@@ -100,6 +100,11 @@ class Project:
         return subprocess.run([*BITTEN, *words], cwd=self.root / cwd, env={**self.env, **env}, capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=120)
 
+    def started(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
+        """Running, for a test that has something in mind with it."""
+        return subprocess.Popen([*BITTEN, *words], cwd=self.root, env={**self.env, **env}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
     def typed(self, *words: str, answers: tuple[tuple[str, str], ...] = (), cwd: str = ".", **env: str) -> tuple[int, str]:
         """At a terminal: each answer is typed at its prompt. Returns the exit code and all that was on the screen."""
         child = pexpect.spawn(

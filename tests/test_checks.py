@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import sys
+import time
+from pathlib import Path
+
+import psutil
 
 from tests.stories import FIXED, MAIN, SUSPECT, WINDOWS, Project, captured, windows_project
 
@@ -130,3 +136,22 @@ def test_a_rejection_by_a_person_outweighs_support(tmp_path):
     project.bitten("reject", name, "seven", "is", "right")
     assert f"bitten confirm {name}" not in project.bitten().stdout
     assert "✗ rejected" in project.bitten("show", "--all").stdout
+
+
+def test_an_interrupted_check_leaves_nothing_running_and_nothing_behind(tmp_path):
+    project = captured(windows_project(tmp_path))
+    project.write("slow.py", "import os, time\nprint(os.getpid(), flush=True)\nopen(os.environ['MARK'], 'w').close()\ntime.sleep(300)\n")
+    project.bitten("suspect", "slow", "--check", f"{sys.executable} slow.py", "--supports-if", "rows < 8", "--refutes-if", "rows == 8")
+    name = next(h["id"] for h in project.show()["hypotheses"] if h["claim"] == "slow")
+    mark = tmp_path / "seen" / "mark"
+    mark.parent.mkdir()
+    running = project.started("check", name, "--allow-write", str(mark.parent), MARK=str(mark))
+    assert wait_for(mark.exists)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=20) == 130
+    assert not [each for each in psutil.process_iter(["cmdline"]) if "slow.py" in (each.info["cmdline"] or [])]
+    assert not list(Path(f"/var/tmp/bitten-{os.getuid()}").glob(f"{running.pid}-*")), "the copy is gone"
+
+
+def wait_for(what) -> bool:
+    return any(what() or time.sleep(0.05) for _ in range(400))

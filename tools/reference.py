@@ -41,7 +41,8 @@ def _help(command: click.Command, name: str) -> str:
 def _settings() -> str:
     rows = "\n".join(f"| `{name}` | `{field.default!r}` |" for name, field in Settings.__dataclass_fields__.items())
     told = " ".join((Settings.__doc__ or "").split())
-    return f"## Settings\n\n`[tool.bitten]` in pyproject.toml, or `.bitten.toml`, which wins. {told}\n\n| name | default |\n|---|---|\n{rows}\n"
+    where = "`[tool.bitten]` in pyproject.toml, or `.bitten.toml`, which wins."
+    return f"## Settings\n\n{where} {told}\n\n| name | default |\n|---|---|\n{rows}\n"
 
 
 def _variables() -> str:
