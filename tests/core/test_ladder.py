@@ -17,11 +17,15 @@ WIDER = Scope(("src/data.py",), "tests/test_data.py")
 AGAIN = nouns.evidence(H1, rows=126)
 CONFIRMED = nouns.confirmation(nouns.evidence(H1))
 FIXED = nouns.fix(CONFIRMED)
+OTHER = nouns.confirmation(nouns.evidence(H1), by="another person")
+OTHERS = nouns.verification(nouns.fix(OTHER))
 ALPHABET = {
     "failure": nouns.failure(), "h1": H1, "h2": H2, "supports": nouns.evidence(H1), "refutes": nouns.evidence(H1, rows=128), "newer": AGAIN,
     "reject": Rejection(H1, "can't be"), "confirm": CONFIRMED, "rescope": Rescope(CONFIRMED, WIDER), "fix": FIXED,
     "wider fix": nouns.fix(CONFIRMED, scope=WIDER), "verify": nouns.verification(FIXED), "learn": nouns.lesson(nouns.verification(FIXED)),
     "close": nouns.closing(nouns.lesson(nouns.verification(FIXED))), "back": Withdrawal("command-still-fails", "it fails"),
+    "another's rescope": Rescope(OTHER, WIDER), "another's fix": nouns.fix(OTHER), "another's proof": OTHERS,
+    "another's lesson": nouns.lesson(OTHERS), "another's end": nouns.closing(nouns.lesson(OTHERS)),
     "retry": Withdrawal("test-green-on-base", "no red", to_step_two=False), "drop": Drop("enough"),
 }
 
@@ -30,6 +34,8 @@ def lawful(case, name, event):
     """The rules once more, in words of their own: what each move needs."""
     if case is None:
         return name == "failure"
+    if name.startswith("another's"):
+        return False
     if case.dropped or case.step is Step.CLOSED or name == "failure":
         return False
     links = [type(link).__name__ for link in case.links]
@@ -88,6 +94,7 @@ def test_no_reachable_state_has_a_link_without_the_one_before_it():
     order = ["Confirmation", "Fix", "Verification", "Lesson", "Closing"]
     for case in filter(None, reachable()):
         assert [type(link).__name__ for link in case.links] == order[:len(case.links)]
+        assert (case.scope is None) is (not case.links), "a scope is agreed by a confirmation, and goes with it"
 
 
 def case_with(*events):
