@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from .failure import Run
+from .noun import noun
 from .prediction import Facts, Json, Prediction
 from .trouble import gate
 
@@ -30,7 +31,7 @@ class Likelihood(str, Enum):
     UNLIKELY = "unlikely"
 
 
-@dataclass(frozen=True)
+@noun
 class Change:
     """An intervention: the same command under another condition, in a copy, with a control run beside it.
 
@@ -42,7 +43,7 @@ class Change:
     bare: bool = False
 
 
-@dataclass(frozen=True)
+@noun
 class Script:
     """A command of its own, or a patch that adds prints and assertions, applied to the copy alone.
 
@@ -53,7 +54,7 @@ class Script:
     patch: str = ""
 
 
-@dataclass(frozen=True)
+@noun
 class Check:
     """An attempt to decide a hypothesis: what would support it and what would refute it, named before anybody looks.
 
@@ -71,7 +72,7 @@ class Check:
              "The same fact would support and refute this hypothesis.", way="give --refutes-if another fact or value")
 
 
-@dataclass(frozen=True)
+@noun
 class Hypothesis:
     """A claim with a check. `scope` is where its cause would be mended, `looks_like` what else would look the same."""
 
@@ -94,7 +95,7 @@ class Hypothesis:
         return self.check.supports_if == other.check.supports_if and mine == theirs
 
 
-@dataclass(frozen=True)
+@noun
 class Evidence:
     """The facts and raw output gathered for one hypothesis. Its verdict is read off the facts; nobody gets to write it.
 
@@ -124,7 +125,7 @@ class Evidence:
         return fact, self.facts.get(fact)
 
 
-@dataclass(frozen=True)
+@noun
 class Rejection:
     """A person's no to a hypothesis, in spite of any support."""
 
@@ -140,7 +141,7 @@ PERSON_CHANNELS = frozenset({"terminal", "claude-code prompt", "notebook cell"})
 """The channels that only a person uses. A program that drives one can't be told from a person: see the docs on gates."""
 
 
-@dataclass(frozen=True)
+@noun
 class Scope:
     """Where a fix may touch: `FILE` or `FILE:NAME` (a function, class or method); `test` is the path of its test."""
 
@@ -156,7 +157,7 @@ def _inside(touched: str, part: str) -> bool:
     return touched == part or touched.startswith(part + (":" if ":" not in part else "."))
 
 
-@dataclass(frozen=True)
+@noun
 class Confirmation:
     """A person has read the evidence and named the value that decided it. `tree` is the work tree at that moment."""
 
@@ -189,7 +190,7 @@ def reads(typed: str, value: Json) -> bool:
         return typed.casefold() == (value if isinstance(value, str) else json.dumps(value)).casefold()
 
 
-@dataclass(frozen=True)
+@noun
 class Note:
     """Words of a person. `about` is expected, tried or symptom."""
 
@@ -197,7 +198,7 @@ class Note:
     text: str
 
 
-@dataclass(frozen=True)
+@noun
 class Recurrence:
     """The same command failed again with the same signature, or (`passed`) ran well."""
 
@@ -205,7 +206,7 @@ class Recurrence:
     passed: bool = False
 
 
-@dataclass(frozen=True)
+@noun
 class Rescope:
     """A person widened or narrowed where the fix may touch."""
 
@@ -213,7 +214,7 @@ class Rescope:
     scope: Scope
 
 
-@dataclass(frozen=True)
+@noun
 class Withdrawal:
     """The way back: what did not hold, and what was learnt. `to_step_two` takes the confirmation off with the fix."""
 
@@ -223,7 +224,7 @@ class Withdrawal:
     to_step_two: bool = True
 
 
-@dataclass(frozen=True)
+@noun
 class Visit:
     """One command of ours, from when the person called it to when it gave the terminal back (seconds since the epoch)."""
 
@@ -232,7 +233,7 @@ class Visit:
     ended: float
 
 
-@dataclass(frozen=True)
+@noun
 class Reset:
     """The hour's reset: debug.md re-read, the symptom updated, and a reproducer that shows the same failure.
 
@@ -253,7 +254,7 @@ class Reset:
              f"It showed: {self.shows or 'nothing'}.", "make it fail as the case does, then:  bitten reset --script FILE")
 
 
-@dataclass(frozen=True)
+@noun
 class Drop:
     """The case is given up; nothing of it is lost."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from .noun import noun
 from .prediction import Facts, Prediction
 from .trouble import gate
 
 
-@dataclass(frozen=True)
+@noun
 class Command:
     """What was typed, where, and the environment changes that it needs."""
 
@@ -18,7 +19,7 @@ class Command:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@noun
 class Run:
     """One command, run once, never edited. `exit` is None when a signal or a hang ended it."""
 
@@ -40,7 +41,7 @@ def ending(run: Run) -> str:
     return f"signal {run.signal}" if run.signal else f"exit {run.exit}"
 
 
-@dataclass(frozen=True)
+@noun
 class Frame:
     """One line of a stack, outermost first. `file` is relative to the project when `mine`, else as the interpreter names it."""
 
@@ -52,7 +53,7 @@ class Frame:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@noun
 class Crash:
     """One exception in one process. `role` is root, cause, context, or consequence of another process's."""
 
@@ -69,7 +70,7 @@ class Crash:
         return next((frame for frame in reversed(self.frames) if frame.mine), None)
 
 
-@dataclass(frozen=True)
+@noun
 class Sighting:
     """What a probe read at one place, over so many calls. A *finding* is a fact past its threshold."""
 
@@ -81,7 +82,7 @@ class Sighting:
     process: str = ""
 
 
-@dataclass(frozen=True)
+@noun
 class FileSeen:
     """A file the program opened: `role` is config, data or wrote. Size in bytes, modified in seconds since the epoch."""
 
@@ -92,7 +93,7 @@ class FileSeen:
     count: int = 1
 
 
-@dataclass(frozen=True)
+@noun
 class Surroundings:
     """Config and data manifest, environment, and what changed, as the program itself showed them.
 
@@ -107,7 +108,7 @@ class Surroundings:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@noun
 class Failure:
     """A run that ended badly, or one that missed an expectation, or left it unmeasured."""
 

@@ -6,11 +6,12 @@ The ladder does not know who appends events or where they are kept, and it reads
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
 from .case import Confirmation, Drop, Evidence, Hypothesis, Note, Recurrence, Rejection, Rescope, Reset, Scope, Verdict, Visit, Withdrawal
 from .failure import Failure
+from .noun import noun
 from .prediction import Prediction, as_prediction
 from .proof import Closing, Fix, Lesson, Verification
 from .trouble import Refused, gate
@@ -38,7 +39,7 @@ BUDGET = 3600.0
 """Seconds of a person's time before a reset is due: the recipe's hour."""
 
 
-@dataclass(frozen=True)
+@noun
 class Case:
     failure: Failure
     hypotheses: tuple[Hypothesis, ...] = ()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .case import Hypothesis, Verdict
 from .ladder import BUDGET, Case, Step, hour_is_up
+from .noun import noun
 from .rank import is_undecided, shown, to_run
 
 
-@dataclass(frozen=True)
+@noun
 class Next:
     """What to type, and why."""
 

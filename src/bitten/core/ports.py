@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from .case import Hypothesis
 from .failure import Command, Crash, Failure, Run, Sighting, Surroundings
 from .ladder import Case, Event
+from .noun import noun
 from .prediction import Facts
 from .proof import Outcome
 
 
-@dataclass(frozen=True)
+@noun
 class Observed:
     """All that one run showed: `facts` are exit, signal, seconds, stdout, stderr and the metrics it printed.
 
@@ -35,7 +35,7 @@ class Observed:
     interrupted: bool = False
 
 
-@dataclass(frozen=True)
+@noun
 class Allowed:
     """What a person lets a copy do: paths that its runs may really write, and the network."""
 
@@ -82,7 +82,7 @@ class Sandbox(Protocol):
     def copy(self, allowed: Allowed = Allowed()) -> AbstractContextManager[Copy]: ...
 
 
-@dataclass(frozen=True)
+@noun
 class Difference:
     """From one tree to another: the unified diff, and what it touches, as `FILE` or `FILE:NAME` where a function holds it."""
 

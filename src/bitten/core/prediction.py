@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from .noun import noun
 from .trouble import BadInput
 
 Json = Any
@@ -32,7 +32,7 @@ class Op(str, Enum):
     EXISTS = "exists"
 
 
-@dataclass(frozen=True)
+@noun
 class Prediction:
     """`val_acc >= 0.8`, `exit == 0`, `stdout ~ "^done"`, `loss is finite`, `checkpoint exists`."""
 

@@ -6,16 +6,16 @@ Nothing here knows how a test is run or a commit is made.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import Enum
 
 from .case import Confirmation, Evidence, Scope, Verdict
 from .failure import Run, ending
+from .noun import noun
 from .prediction import Facts, Prediction
 from .trouble import gate
 
 
-@dataclass(frozen=True)
+@noun
 class Fix:
     """The difference from the tree at confirmation to `tree`, all of it inside the scope. `patch` is a unified diff."""
 
@@ -46,7 +46,7 @@ class Phase(str, Enum):
     TEARDOWN = "teardown"
 
 
-@dataclass(frozen=True)
+@noun
 class Outcome:
     """One test, run once: `result` is passed, failed, skipped or error; `signature` is that of what it raised."""
 
@@ -58,7 +58,7 @@ class Outcome:
     signature: str = ""
 
 
-@dataclass(frozen=True)
+@noun
 class TestRun:
     """The fix's test, run on one tree."""
 
@@ -72,7 +72,7 @@ class TestRun:
         return self.run.ended_well and bool(self.outcomes) and all(o.result == "passed" for o in self.outcomes)
 
 
-@dataclass(frozen=True)
+@noun
 class Rerun:
     """The original command, run on the fix, held to what was expected."""
 
@@ -89,7 +89,7 @@ class Rerun:
         return self.run.ended_well and not self.missed
 
 
-@dataclass(frozen=True)
+@noun
 class Verification:
     """Proof: red on the base, green on the fix, the command passes, and the confirming check now refutes the cause."""
 
@@ -175,7 +175,7 @@ def _why_not(rerun: Rerun) -> str:
     return " ".join(f"Expected {each}; measured {json.dumps(rerun.facts.get(each.fact))}." for each in rerun.missed)
 
 
-@dataclass(frozen=True)
+@noun
 class Lesson:
     """What to remember. `text` is the entry for "Things that have bitten us"; empty when only local, with the reason."""
 
@@ -188,7 +188,7 @@ class Lesson:
              "A lesson is written down, or declined with a reason.", way='bitten learn, or: bitten learn --local "why"')
 
 
-@dataclass(frozen=True)
+@noun
 class Closing:
     """The win: one commit of fix, test and lesson; outside a repository `commit` is empty and fix.patch stays."""
 
