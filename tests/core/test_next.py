@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests import nouns
 
 from bitten.core.case import Drop, Rejection, Visit, Withdrawal
 from bitten.core.ladder import fold
 from bitten.core.next import next_step
-from tests import nouns
 
 H1, GENERIC = nouns.hypothesis(), replace(nouns.hypothesis("h2", "the environment"), generic=True)
 CONFIRMED = nouns.confirmation(nouns.evidence(H1))
