@@ -43,7 +43,6 @@ def fix(held: Confirmation | None = None, **changes: object) -> Fix:
             "confirmation": held or confirmation(),
             "scope": SCOPE,
             "touches": touches,
-            "patch": "--- a\n+++ b\n",
             "tree": "fixed",
             **changes,
         }

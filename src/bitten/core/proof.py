@@ -17,12 +17,11 @@ from .trouble import gate
 
 @noun
 class Fix:
-    """The difference from the tree at confirmation to `tree`, all of it inside the scope. `patch` is a unified diff."""
+    """The difference from the tree at confirmation to `tree`, all of it inside the scope. Its diff is derived from the two trees, never kept."""
 
     confirmation: Confirmation
     scope: Scope
     touches: tuple[str, ...]
-    patch: str
     tree: str
 
     def __post_init__(self) -> None:

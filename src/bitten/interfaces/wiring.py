@@ -28,6 +28,7 @@ from bitten.core.proof import Fix, Lesson, Verification
 from bitten.core.trouble import BadInput
 from bitten.interfaces import document, text
 from bitten.steps.check import Bench
+from bitten.steps.fix import patch_of
 
 if TYPE_CHECKING:
     from bitten.testing import Proof
@@ -192,13 +193,15 @@ class OpenCase:
 
     def keep_proof(self, verification: Verification) -> None:
         """fix.patch, and verification.json for whoever reads the folder without us."""
-        write(self.folder.fix_patch, verification.fix.patch)
+        self.keep_fix()
         write(self.folder.path / "verification.json", redact(document.receipt(verification)))
 
     def keep_fix(self) -> None:
-        for link in self.case.links:
-            if isinstance(link, Fix):
-                write(self.folder.fix_patch, link.patch)
+        """The fix as a patch to apply elsewhere; where a secret was masked in it, it says so and does not apply."""
+        for fix in (link for link in self.case.links if isinstance(link, Fix)):
+            patch = patch_of(self.case, fix, self.house.repo)
+            shown = redact(patch)
+            write(self.folder.fix_patch, shown if shown == patch else f"A secret was masked below, so this does not apply as it is.\n\n{shown}")
 
     def lesson_on_head(self) -> dict[str, bytes]:
         """The lessons file as HEAD has it, with this case's entry: what may stand beside it uncommitted stays so."""

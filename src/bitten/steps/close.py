@@ -16,7 +16,7 @@ from bitten.core.trouble import Refused, gate
 from bitten.steps.capture import shows
 from bitten.steps.check import Bench
 from bitten.steps.confirm import is_test_path
-from bitten.steps.fix import confirmed
+from bitten.steps.fix import confirmed, patch_of
 from bitten.steps.verify import interpreter
 
 UNCOMMITTED = ("The cause lies in uncommitted work: committed were test and lesson; the fix stays in your tree. "
@@ -42,8 +42,9 @@ def plan(case: Case, repo: Repo, lesson: Mapping[str, bytes], everything: bool =
     now = repo.snapshot()
     stale = set(repo.difference(fix.tree, now).files) & {touch.split(":")[0] for touch in fix.touches}
     gate(not stale, "fix-stale", f"Changed since the fix was proven: {', '.join(sorted(stale))}.", way="bitten verify")
-    if not repo.is_git or (not everything and _mends_head(repo, fix, lesson)):
-        return Plan(fix.patch, lesson)
+    patch = patch_of(case, fix, repo)
+    if not repo.is_git or (not everything and _mends_head(repo, fix, patch, lesson)):
+        return Plan(patch, lesson)
     whole = repo.files_at(fix.tree, [each.split(":")[0] for each in fix.touches])
     taken = {path: content for path, content in whole.items() if content is not None and (everything or is_test_path(path))}
     return Plan("", {**taken, **lesson}, "" if everything else UNCOMMITTED)
@@ -59,10 +60,10 @@ def close(case: Case, chosen: Plan, bench: Bench, person: Person) -> Closing:
     return Closing(learnt(case), commit, note(case, commit) + (f"\n{chosen.said}" if chosen.said else ""))
 
 
-def _mends_head(repo: Repo, fix: Fix, lesson: Mapping[str, bytes]) -> bool:
+def _mends_head(repo: Repo, fix: Fix, patch: str, lesson: Mapping[str, bytes]) -> bool:
     """Whether the fix applies to HEAD and changes more there than its test: otherwise the cause lies in uncommitted work."""
     try:
-        tree = repo.would_commit(fix.patch, lesson)
+        tree = repo.would_commit(patch, lesson)
     except Refused as refused:
         if refused.slug == "fix-entangled":
             return False

@@ -39,7 +39,12 @@ def made(case: Case, repo: Repo) -> Fix:
     difference = repo.difference(confirmation.tree, now, written_by_the_program(case))
     gate(bool(difference.files), "fix-changes-nothing", "Nothing has changed since the cause was confirmed.",
          way=f"mend {', '.join(case.scope.parts)}, add a test to {case.scope.test}, then:  bitten verify")
-    return Fix(confirmation, case.scope, difference.touches, difference.patch, now)
+    return Fix(confirmation, case.scope, difference.touches, now)
+
+
+def patch_of(case: Case, fix: Fix, repo: Repo) -> str:
+    """A fix as a unified diff, derived from its two trees."""
+    return repo.difference(fix.confirmation.tree, fix.tree, written_by_the_program(case)).patch
 
 
 def written_by_the_program(case: Case) -> frozenset[str]:
