@@ -18,6 +18,7 @@ from bitten.core.trouble import BadInput, Unable
 
 from .commit import Commit
 from .folder import NAME, Redact, lay
+from .root import root_of, toplevel
 from .store import Changed, Entry, Store, paths_in, persons_git
 
 LARGEST_TEXT = 64 * 1024
@@ -30,23 +31,13 @@ _QUIETLY = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 
 
 def repo_at(folder: Path, redact: Redact) -> GitRepo:
-    """The tree around a folder: git's, else the nearest above it (below the home) that holds our cases, else the folder itself."""
-    folder = folder.resolve()
-    top = _toplevel(folder)
-    return GitRepo(Path(top), redact, is_git=True) if top else GitRepo(_known_root(folder) or folder, redact, is_git=False)
+    """The tree around a folder, as `root.root_of` finds it."""
+    return repo_in(root_of(folder), redact)
 
 
-def _toplevel(folder: Path) -> str | None:
-    try:
-        return persons_git(folder).word("rev-parse", "--show-toplevel")
-    except Unable:  # no git on this machine: the tree is a plain folder then
-        return None
-
-
-def _known_root(folder: Path) -> Path | None:
-    """Not the home itself nor above it: a case once opened there would claim every project below."""
-    too_high = {Path.home().resolve(), *Path.home().resolve().parents}
-    return next((each for each in (folder, *folder.parents) if each not in too_high and (each / NAME / ".gitignore").is_file()), None)
+def repo_in(root: Path, redact: Redact) -> GitRepo:
+    """The tree of a known root; a repository where git itself says that this is its top."""
+    return GitRepo(root, redact, is_git=toplevel(root) == root)
 
 
 class GitRepo:
