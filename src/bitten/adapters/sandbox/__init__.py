@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from bitten.adapters.held import held_folder, sweep
 from bitten.core.trouble import BadInput
 
 from .clone import cloned_room
 from .ended import Ended
-from .folders import room_folder, sweep
 from .launch import WallError
 from .refusals import refusals
 from .room import Room
@@ -33,7 +33,7 @@ def open_room(root: Path, base: Path, shared: Sequence[Path], write: Sequence[st
     root, base = root.resolve(), base.resolve()
     opened = [str(path.resolve()) for path in (*shared, *(_existing(root / path) for path in write))]
     with ExitStack() as stack:
-        folder = stack.enter_context(room_folder(base))
+        folder = stack.enter_context(held_folder(base))
         yield _make(stack, root, folder, opened, net)
 
 

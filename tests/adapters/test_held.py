@@ -1,4 +1,4 @@
-"""The folders that rooms live in."""
+"""Folders held by a lock that dies with its process."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bitten.adapters.sandbox.folders import room_folder, sweep
+from bitten.adapters.held import held_folder, sweep
 
 KEEPER = """
 import sys, time
 from pathlib import Path
-from bitten.adapters.sandbox.folders import room_folder
-with room_folder(Path(sys.argv[1])) as folder:
+from bitten.adapters.held import held_folder
+with held_folder(Path(sys.argv[1])) as folder:
     (folder / "layer").mkdir(mode=0)
     print(folder, flush=True)
     sys.stdin.read()
@@ -23,7 +23,7 @@ with room_folder(Path(sys.argv[1])) as folder:
 
 
 def test_a_room_leaves_nothing_even_after_trouble_and_locked_folders(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), room_folder(tmp_path / "base") as folder:
+    with pytest.raises(ZeroDivisionError), held_folder(tmp_path / "base") as folder:
         (folder / "work" / "inner").mkdir(parents=True)
         (folder / "work").chmod(0)
         raise ZeroDivisionError
