@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -50,6 +51,16 @@ def test_a_test_that_is_not_red_on_the_base_for_the_right_reason(project, slug, 
     fixed(confirmed(project), test=test)
     refused(project, slug, "verify")
     assert project.show()["step"] == "confirmed", "the cause was not put in doubt"
+
+
+def test_a_python_that_has_no_pytest(project, tmp_path):
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    project.bitten("drop")
+    project.bitten("run", "--", str(bare / "bin" / "python"), "main.py")
+    fixed(confirmed(project))
+    done = refused(project, "test-did-not-run", "verify")
+    assert "No module named pytest" in done.stderr
 
 
 def test_a_patch_outside_the_scope(project):

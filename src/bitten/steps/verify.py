@@ -89,6 +89,8 @@ class _Proof:
             copy.write(files)
             seen = copy.test(test, names, interpreter(self.case), timeout=self.bench.timeout)
         self._keep(colour, seen)
+        gate(bool(seen.outcomes) or seen.run.hung, "test-did-not-run", f"The new test did not run: {test}.", _last_words(seen),
+             f"make this work in your environment, then try again:  {interpreter(self.case)} -m pytest {test}")
         return TestRun(seen.run, tuple(_final(seen.outcomes)))
 
     def _rerun(self) -> Rerun:
@@ -130,6 +132,10 @@ def _ending(seen: Observed, rerun: Rerun) -> str:
     if seen.crashes:
         return f"{seen.crashes[0].type}: {seen.crashes[0].message}"
     return f"Expected {rerun.missed[0]}." if rerun.missed else f"It ended with exit {seen.run.exit}."
+
+
+def _last_words(seen: Observed) -> str:
+    return next((line.strip() for line in reversed(seen.output.splitlines()) if line.strip()), f"It ended with exit {seen.run.exit}.")
 
 
 def interpreter(case: Case) -> str:
