@@ -17,7 +17,7 @@ from .trouble import gate
 
 @noun
 class Fix:
-    """The difference from the tree at confirmation to `tree`, all of it inside the scope. Its diff is derived from the two trees, never kept."""
+    """The difference from the tree at confirmation to `tree`, all of it inside the scope. Its diff is derived, never kept."""
 
     confirmation: Confirmation
     scope: Scope
