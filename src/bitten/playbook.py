@@ -15,10 +15,10 @@ from functools import cached_property
 
 from .core.case import Change, Check, Hypothesis, Likelihood
 from .core.failure import Crash, Failure, Sighting
-from .core.prediction import Facts, Json, parse
+from .core.prediction import Facts, Json, Prediction, parse
 from .core.trouble import gate
 
-__all__ = ["Change", "Playbook", "Seen", "Suspect", "playbook", "suspect"]
+__all__ = ["Change", "Playbook", "Prediction", "Seen", "Suspect", "playbook", "suspect"]
 
 
 @dataclass(frozen=True)

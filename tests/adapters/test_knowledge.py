@@ -65,6 +65,11 @@ def test_a_message_of_nan_makes_the_data_more_than_a_generic_suspect():
     assert (suspects[0].check.probes, suspects[0].generic, suspects[0].likelihood.value) == (("broken_inputs",), False, "possible")
 
 
+def test_a_number_that_came_out_as_none_does_too():
+    missed = replace(failure(), crashes=(), facts={"rmse": "nan"}, expected=(parse("rmse < 1.0"),))
+    assert not Playbooks().suspects(missed)[0].generic
+
+
 def test_every_probe_has_a_path_for_the_guest():
     assert {path.parent.name for path in Playbooks().probe_paths()} == {path.parent.name for path in OURS.glob("*/probe.py")}
 

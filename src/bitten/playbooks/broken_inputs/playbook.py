@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bitten.playbook import Seen, Suspect, playbook, suspect
+from bitten.playbook import Prediction, Seen, Suspect, playbook, suspect
 
 SPEAKS_OF_NAN = re.compile(r"\bnan\b|\binf(?:inite|inity)?\b|non-?finite|not finite", re.I)
 
@@ -12,7 +12,7 @@ SPEAKS_OF_NAN = re.compile(r"\bnan\b|\binf(?:inite|inity)?\b|non-?finite|not fin
 @playbook("broken-inputs", wakes_on="")
 def broken_inputs(seen: Seen) -> Iterator[Suspect]:
     bad, rows = seen.fact("inputs.nonfinite_rows", 0), seen.fact("inputs.rows", 0)
-    spoken = bool(seen.root and SPEAKS_OF_NAN.search(seen.root.message)) or any("finite" in str(each) for each in seen.failure.missed)
+    spoken = bool(seen.root and SPEAKS_OF_NAN.search(seen.root.message)) or any(_is_of_nan(seen, each) for each in seen.failure.missed)
     yield suspect(
         f"the data holds NaN or Inf: {bad} of {rows} rows that the model was given" if bad else "the data holds NaN or Inf",
         because="what goes in broken comes out broken; look at the data first",
@@ -22,3 +22,8 @@ def broken_inputs(seen: Seen) -> Iterator[Suspect]:
         cure="find the rows where they are read, and mend or drop them there", scope=(seen.place,) if seen.place else (),
         generic=not spoken,
     )
+
+
+def _is_of_nan(seen: Seen, missed: Prediction) -> bool:
+    """An expectation of finiteness, or a number that came out as none."""
+    return "finite" in str(missed) or seen.failure.facts.get(missed.fact) in ("nan", "inf", "-inf")
