@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shlex
 import stat
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
 import msgspec
 
+from bitten.adapters import places
+from bitten.adapters.locks import Lock
 from bitten.core.failure import Command
 from bitten.core.ports import Observed
 from bitten.core.prediction import Json
 from bitten.core.trouble import BadInput
 
 NAME = ".bitten"
+ROOM = 1 << 20
+"""Bytes that a file system must have left for a case to be begun there."""
 Redact = Callable[[str], str]
 _SMALL_WORDS = frozenset(("a", "an", "and", "as", "at", "be", "but", "by", "for", "from", "in", "is", "of", "on", "or",
                           "that", "the", "to", "with"))
 
 
+def homes(root: Path) -> Iterator[Path]:
+    """Where a project's cases may lie, best first: in it; where it can't be written or is full, in our state folder, or in memory."""
+    yield root / NAME
+    name = f"{root.name}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
+    yield places.state() / "projects" / name
+    yield places.memory() / "projects" / name
+
+
+def home_of(root: Path) -> Path:
+    """Where the project's next case goes."""
+    return next((home for home in homes(root) if _has_room(home)), root / NAME)
+
+
+def _has_room(home: Path) -> bool:
+    place = next(each for each in (home, *home.parents) if each.exists())
+    if not os.access(place, os.W_OK | os.X_OK):
+        return False
+    left = os.statvfs(place)
+    return left.f_bavail * left.f_frsize >= ROOM and (left.f_favail > 0 or left.f_files == 0)
+
+
 def lay(root: Path) -> Path:
-    """The folder of all cases, made on first use."""
-    home = root / NAME
+    """The folder of the cases to come, made on first use."""
+    home = home_of(root)
     if not (home / ".gitignore").exists():
-        home.mkdir(mode=0o700, exist_ok=True)
+        home.mkdir(mode=0o700, parents=home.parent != root, exist_ok=True)
         write(home / ".gitignore", "*\n")
     return home
 
@@ -38,11 +63,15 @@ def lay(root: Path) -> Path:
 def write(path: Path, text: str, mode: int = 0o600) -> None:
     """On disk when this returns, whole or not at all."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
-        file.write(as_bytes(text))
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    try:
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode), "wb") as file:
+            file.write(as_bytes(text))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
 def as_bytes(text: str) -> bytes:
@@ -94,15 +123,14 @@ class Cases:
     """All cases of one project, by number, and which of them is current."""
 
     def __init__(self, root: Path, redact: Redact) -> None:
-        self.home = root / NAME
         self._root, self._redact = root, redact
 
     def create(self, message: str) -> CaseFolder:
         """A folder under the next free number, made current."""
-        lay(self._root)
-        with filelock.FileLock(self.home / "cases.lock", mode=0o600):
+        home = lay(self._root)
+        with Lock(home / "cases.lock"):
             number = max((case.number for case in self.all()), default=0) + 1
-            case = CaseFolder(self.home / f"{number}-{slug(self._redact(message))}")
+            case = CaseFolder(home / f"{number}-{slug(self._redact(message))}")
             case.path.mkdir(mode=0o700)
         for folder in (case.capture, case.evidence):
             folder.mkdir(mode=0o700)
@@ -110,25 +138,24 @@ class Cases:
         return case
 
     def all(self) -> list[CaseFolder]:
-        found = (path for path in self.home.glob("[0-9]*-*") if path.name.split("-")[0].isdecimal() and path.is_dir())
+        found = (path for home in homes(self._root) for path in home.glob("[0-9]*-*") if path.name.split("-")[0].isdecimal() and path.is_dir())
         return sorted(map(CaseFolder, found), key=lambda case: case.number)
 
     def find(self, number: int) -> CaseFolder:
         case = next((case for case in self.all() if case.number == number), None)
         if case is None:
-            raise BadInput("no-such-case", f"There is no case {number} here.", f"Looked in {self.home}.", "bitten cases")
+            raise BadInput("no-such-case", f"There is no case {number} here.", f"Looked in {self._root / NAME}.", "bitten cases")
         return case
 
     def current(self) -> CaseFolder | None:
         """The case that commands speak of; None when there is none, or it is gone."""
-        try:
-            name = (self.home / "current").read_text("utf-8").strip()
-        except FileNotFoundError:
-            return None
-        return next((case for case in self.all() if case.path.name == name), None)
+        marks = [mark for home in homes(self._root) if (mark := home / "current").is_file()]
+        latest = max(marks, key=lambda mark: mark.stat().st_mtime_ns, default=None)
+        named = latest.parent / latest.read_text("utf-8").strip() if latest else None
+        return next((case for case in self.all() if case.path == named), None)
 
     def switch(self, case: CaseFolder) -> None:
-        write(self.home / "current", f"{case.path.name}\n")
+        write(case.path.parent / "current", f"{case.path.name}\n")
 
 
 class FolderRoom:

@@ -16,6 +16,7 @@ from typing import get_args
 import filelock
 import msgspec
 
+from bitten.adapters.locks import Lock
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.trouble import Refused, Unable
 
@@ -55,7 +56,7 @@ class FileJournal:
         self.head = state / "heads" / hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()
         self.reports: list[str] = []
         self._now = now
-        self._lock = filelock.FileLock(folder / "events.lock", timeout=_PATIENCE, mode=0o600)
+        self._lock = Lock(folder / "events.lock", _PATIENCE)
 
     def append(self, event: Event, who: str, channel: str) -> None:
         """Put an event on disk, if it may follow what is there now.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,27 +31,52 @@ def private(folder: Path) -> Path:
 def memory() -> Path:
     """For what a running command says: gone with the machine, and not on disk where the system has a place in memory."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    candidates = [Path(runtime) if runtime else None, Path("/dev/shm"), Path(tempfile.gettempdir())]
-    place = next(each for each in candidates if each and os.access(each, os.W_OK))
-    return private(place / f"bitten-{os.getuid()}")
+    return _first(f"{place}/bitten-{os.getuid()}" for place in (runtime, "/dev/shm", *_temporary()) if place and os.access(place, os.W_OK))
 
 
 def scratch() -> Path:
     """For throw-away copies: on disk, outside projects and homes, which the copies lay a layer over."""
-    large = Path("/var/tmp")
-    return private((large if os.access(large, os.W_OK) else Path(tempfile.gettempdir())) / f"bitten-{os.getuid()}")
+    return _first(f"{place}/bitten-{os.getuid()}" for place in ("/var/tmp", *_temporary()) if os.access(place, os.W_OK))
 
 
 def state() -> Path:
-    return private(Path(platformdirs.user_state_dir("bitten")))
+    """In memory where there is no home, or it can't be written: then a rewritten journal shows until the machine restarts."""
+    return _first(_at_home_or_in_memory(platformdirs.user_state_dir("bitten"), "state"))
 
 
 def cache() -> Path:
-    return private(Path(platformdirs.user_cache_dir("bitten")))
+    return _first(_at_home_or_in_memory(platformdirs.user_cache_dir("bitten"), "cache"))
+
+
+def _at_home_or_in_memory(place: str, name: str) -> Iterator[str]:
+    yield place
+    yield f"{memory()}/{name}"
+
+
+def _first(places: Iterable[str]) -> Path:
+    """The first that can be ours and written. Without a home platformdirs names one relative to the current folder: never that."""
+    trouble = Unable("folder-not-writable", "There is no folder that bitten may write to.",
+                     way="set XDG_RUNTIME_DIR, XDG_STATE_HOME or TMPDIR")
+    for place in filter(os.path.isabs, places):
+        try:
+            folder = private(Path(place))
+        except Unable as why:
+            trouble = why
+            continue
+        if os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    raise trouble
+
+
+def _temporary() -> Iterator[str]:
+    try:
+        yield tempfile.gettempdir()
+    except OSError:  # none of its candidates can be written
+        return
 
 
 @contextmanager
 def spool() -> Iterator[Path]:
     """A folder for one run's records and output, removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix=f"run-{os.getpid()}-", dir=memory()) as folder:
+    with tempfile.TemporaryDirectory(prefix=f"run-{os.getpid()}-", dir=memory(), ignore_cleanup_errors=True) as folder:
         yield Path(folder)

@@ -41,8 +41,8 @@ class Ended:
     interrupted: bool = False
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], tape: Tape) -> Ended:
-    """Run a command in the current directory, its output passed on and taped.
+def run(argv: Sequence[str], env: Mapping[str, str], tape: Tape, started: Callable[[int], None] = lambda _: None) -> Ended:
+    """Run a command in the current directory, its output passed on and taped. `started` is told its number.
 
     Raises: Unable `command-not-found` (exit code 127) or `command-not-executable` (126), as a shell would say.
     """
@@ -54,6 +54,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], tape: Tape) -> Ended:
         finally:
             streams.close_childs()
         with _forwarding(pid):
+            started(pid)
             pump = _Pump(pid, streams, tape, wake)
             status = pump.run()
     return _ended(status, time.monotonic() - began, pump.interrupted)
@@ -213,7 +214,8 @@ class _Pump:
             return self._close(reader)
         stream = self.streams.readers[reader]
         self._pass_on(stream, data)
-        self.tape.add(stream, data)
+        with contextlib.suppress(OSError):  # no room in memory: the command goes on untaped
+            self.tape.add(stream, data)
         return None
 
     def _pass_on(self, stream: int, data: bytes) -> None:

@@ -10,7 +10,8 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from bitten.core.ports import Difference
@@ -25,7 +26,11 @@ LARGEST_TEXT = 64 * 1024
 """Bytes of an untracked file; source is smaller, data larger."""
 LARGEST_TRACKED = 8 * 1024 * 1024
 """Bytes of a tracked file that is still read; a larger one counts as the index knows it."""
-MOST_UNTRACKED = 20_000
+MOST_UNTRACKED = 5_000
+MOST_TEXT = 8 * 1024 * 1024
+"""Bytes of all untracked files together: more takes seconds to read and redact."""
+PATIENCE = 20.0
+"""Seconds for git to list the tree: a home folder taken for a project has no end."""
 _QUIETLY = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 """Reading starts none of the person's programs."""
 
@@ -60,7 +65,8 @@ class GitRepo:
         self.left_out = {}
         tracked = self._tracked()
         as_known = {path: entry for path, entry in tracked.items() if self._stays_as_known(path, entry)}
-        on_disk = [path for path in tracked if path not in as_known and self._is_there(path)]
+        is_real = cache(lambda folder: os.path.realpath(folder) == folder)
+        on_disk = [path for path in tracked if path not in as_known and self._is_there(path, is_real)]
         known = [Entry(entry.mode, entry.blob, path) for path, entry in as_known.items()]
         return self._store.photograph([*on_disk, *self._untracked(set(tracked))], known)
 
@@ -141,36 +147,44 @@ class GitRepo:
         if entry.mode == "160000":
             return True
         try:
-            found = (self._root / path).lstat()
+            found = os.lstat(f"{self._root}/{path}")
         except OSError:
             return entry.mode.startswith("S")
         if found.st_size > LARGEST_TRACKED:
             self.left_out[path] = "tracked and larger than 8 MiB: as the index knows it"
         return path in self.left_out
 
-    def _is_there(self, path: str) -> bool:
+    def _is_there(self, path: str, is_real: Callable[[str], bool]) -> bool:
         """A file or link at this very place; a folder put there, or a link above it, means that it is gone."""
+        place = f"{self._root}/{path}"  # words, not Path: there may be a hundred thousand of them
         try:
-            mode = (self._root / path).lstat().st_mode
+            mode = os.lstat(place).st_mode
         except OSError:
             return False
-        above = (self._root / path).parent
-        return (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) and above.resolve() == above
+        return (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) and is_real(os.path.dirname(place))  # noqa: PTH120 - as above
 
     def _untracked(self, tracked: set[str]) -> list[str]:
-        found = [path for path in self._listed_untracked() if path not in tracked and self._is_source(path)]
-        for path in found[MOST_UNTRACKED:]:
-            self.left_out[path] = f"more than {MOST_UNTRACKED} untracked files"
-        return found[:MOST_UNTRACKED]
+        """As many as a run can afford to read."""
+        found: list[str] = []
+        room = MOST_TEXT
+        for path in self._listed_untracked():
+            if path in tracked:
+                continue
+            if len(found) >= MOST_UNTRACKED or room <= 0:
+                self.left_out[path] = f"more than {MOST_UNTRACKED} untracked files"
+            elif self._is_source(path):
+                found.append(path)
+                room -= os.lstat(f"{self._root}/{path}").st_size
+        return found
 
     def _listed_untracked(self) -> list[str]:
         if not self._is_git:
-            return [path for path in self._store.unignored() if not path.endswith("/")]
+            return [path for path in self._store.unignored(PATIENCE) if not path.endswith("/")]
         listed = paths_in(self._quiet_listing("--others", "--exclude-standard"))
         return [path for path in listed if not path.endswith("/") and NAME not in Path(path).parts]
 
     def _quiet_listing(self, *options: str) -> bytes:
-        return self._person(*_QUIETLY, "ls-files", "-z", *options)
+        return self._person(*_QUIETLY, "ls-files", "-z", *options, patience=PATIENCE)
 
     def _is_source(self, path: str) -> bool:
         why = self._why_left_out(self._root / path)

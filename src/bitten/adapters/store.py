@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
-
 from bitten.core.trouble import Unable
 
-from .folder import lay
+from .folder import home_of, homes, lay
+from .locks import Lock
 
 _NOWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES",
             "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_CEILING_DIRECTORIES")
@@ -39,16 +38,21 @@ class Git:
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self.folder, self.env = folder, env
 
-    def run(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+    def run(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None,
+            patience: float | None = None) -> subprocess.CompletedProcess[bytes]:
+        """Raises: Unable `git-missing`; `git-slow`, when it has not ended after so many seconds."""
         env = {**self.env, **(env or {})}
         try:
-            return subprocess.run(["git", *args], input=data, capture_output=True, cwd=self.folder, env=env, check=False)
-        except FileNotFoundError as why:
+            return subprocess.run(["git", *args], input=data, capture_output=True, cwd=self.folder, env=env, check=False, timeout=patience)
+        except subprocess.TimeoutExpired as why:
+            raise Unable("git-slow", f"git {args[0]} took longer than {patience:.0f} s.", "The folder holds very many files.",
+                         "git init in the project's own folder, and a .gitignore for data") from why
+        except OSError as why:
             raise Unable("git-missing", "The command git was not found.", "The tree is kept by it, outside a repository too.",
                          "install git, then try again") from why
 
-    def __call__(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
-        done = self.run(*args, data=data, env=env)
+    def __call__(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None, patience: float | None = None) -> bytes:
+        done = self.run(*args, data=data, env=env, patience=patience)
         if done.returncode:
             raise Unable("git-failed", f"git {args[0]} failed.", os.fsdecode(done.stderr).strip())
         return done.stdout
@@ -87,7 +91,7 @@ class Changed:
 
 class Store:
     def __init__(self, root: Path, person: Git | None) -> None:
-        self.root, self.home = root, root / ".bitten" / "objects"
+        self.root, self.home = root, home_of(root) / "objects"
         self._person = person
         self._ready = False
         here = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -124,9 +128,10 @@ class Store:
         git("update-index", "--add", "--remove", "-z", "--stdin", data=_joined(read))
         return git("write-tree", "--missing-ok").decode().strip()
 
-    def unignored(self) -> list[str]:
+    def unignored(self, patience: float) -> list[str]:
         """All files below the root that no .gitignore hides, for a root without a repository."""
-        return paths_in(self.git("ls-files", "-z", "--others", "--exclude-standard", env={"GIT_INDEX_FILE": str(self.home / "no-index")}))
+        env = {"GIT_INDEX_FILE": str(self.home / "no-index")}
+        return paths_in(self.git("ls-files", "-z", "--others", "--exclude-standard", env=env, patience=patience))
 
     def holds_tree(self, name: str) -> bool:
         return self.git.word("cat-file", "-e", f"{name}^{{tree}}") is not None
@@ -175,10 +180,24 @@ class Store:
         theirs = self._person.word("rev-parse", "--git-path", "objects") if self._person else None
         alternates = self.home / "objects" / "info" / "alternates"
         alternates.parent.mkdir(exist_ok=True)
-        alternates.write_bytes(os.fsencode(f"{self.root / theirs}\n") if theirs else b"")
+        alternates.write_bytes(b"".join(_quoted(os.fsencode(place)) + b"\n" for place in self._others(theirs)))
 
-    def _lock(self) -> filelock.BaseFileLock:
-        return filelock.FileLock(self.root / ".bitten" / "objects.lock", mode=0o600)
+    def _others(self, theirs: str | None) -> Iterator[Path]:
+        """Where else objects lie: in the person's repository, and in our stores of other days."""
+        if theirs:
+            yield self.root / theirs
+        stores = (home / "objects" for home in homes(self.root))
+        yield from (store / "objects" for store in stores if store != self.home and (store / "HEAD").exists())
+
+    def _lock(self) -> Lock:
+        return Lock(self.home.with_suffix(".lock"))
+
+
+def _quoted(path: bytes) -> bytes:
+    """As a line of `alternates` has it: a name that holds an end of line can stand there only in quotes."""
+    if b"\n" not in path and not path.startswith(b'"'):
+        return path
+    return b'"' + path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
 
 
 def _settings() -> dict[str, str]:

@@ -8,7 +8,6 @@ import sys
 import click
 
 from bitten import __version__
-from bitten.core.trouble import Trouble
 
 COMMANDS = {
     "run": "capture", "expect": "capture",
@@ -58,18 +57,13 @@ def main() -> None:
     """The edge: troubles become three sentences and an exit code; a fault of ours becomes a report that can be pasted."""
     try:
         code = cli(standalone_mode=False)
-    except Trouble as trouble:
-        from bitten.interfaces import text  # noqa: PLC0415 - only when it is needed
-
-        click.echo(text.trouble(trouble), err=True)
-        code = trouble.exit_code
     except click.ClickException as error:
         error.show()
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
-    except Exception as fault:
-        from bitten.interfaces.fault import report  # noqa: PLC0415 - only when it is needed
+    except Exception as error:
+        from bitten.interfaces.fault import tell  # noqa: PLC0415 - only when it is needed
 
-        code = report(fault)
+        code = tell(error)
     sys.exit(code if isinstance(code, int) else 0)

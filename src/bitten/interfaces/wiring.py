@@ -11,46 +11,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitten.adapters import config, places
-from bitten.adapters.example import lay_out, mend
 from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
-from bitten.adapters.knowledge import Playbooks
-from bitten.adapters.process import end_like
 from bitten.adapters.redact import redact
-from bitten.adapters.repo import GitRepo, repo_at
-from bitten.adapters.runner import HereRunner
+from bitten.adapters.root import root_of
 from bitten.adapters.terminal import Terminal, WallClock
 from bitten.core.case import Note, Visit
 from bitten.core.failure import Failure
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Allowed, Observed
 from bitten.core.proof import Fix, Lesson, Verification
-from bitten.core.trouble import BadInput
-from bitten.interfaces import document, text
-from bitten.steps.check import Bench
-from bitten.steps.fix import patch_of
+from bitten.core.trouble import BadInput, Unable
+from bitten.interfaces import text
 
 if TYPE_CHECKING:
+    from bitten.adapters.knowledge import Playbooks
+    from bitten.adapters.repo import GitRepo
+    from bitten.adapters.runner import HereRunner
+    from bitten.steps.check import Bench
     from bitten.testing import Proof
 
 __all__ = ["House", "OpenCase", "Terminal", "end_like", "keep_report", "lay_out", "mend", "proofs"]
+
+# Each import below its own definition is one that a look at a case does without: together they cost more than the look.
+# ruff: noqa: PLC0415
 
 
 @dataclass
 class House:
     """One project, as a command sees it."""
 
-    repo: GitRepo
+    root: Path
     person: Terminal = field(default_factory=Terminal)
     clock: WallClock = field(default_factory=WallClock)
 
     @classmethod
     def here(cls) -> House:
-        return cls(repo_at(Path.cwd(), redact))
+        return cls(root_of(Path.cwd()))
 
-    @property
-    def root(self) -> Path:
-        return Path(self.repo.root)
+    @cached_property
+    def repo(self) -> GitRepo:
+        from bitten.adapters.repo import repo_in
+
+        return repo_in(self.root, redact)
 
     @cached_property
     def settings(self) -> config.Settings:
@@ -62,15 +65,15 @@ class House:
 
     @cached_property
     def knowledge(self) -> Playbooks:
+        from bitten.adapters.knowledge import Playbooks
+
         return Playbooks()
 
     @property
     def runner(self) -> HereRunner:
-        return HereRunner(self.root, self.knowledge.probe_paths(), redact)
+        from bitten.adapters.runner import HereRunner
 
-    def open_cases(self) -> list[OpenCase]:
-        """Every case that is neither closed nor dropped, newest first."""
-        return [case for folder in reversed(self.cases.all()) if (case := self.load(folder)).case.is_open]
+        return HereRunner(self.root, self.knowledge.probe_paths(), redact)
 
     def load(self, folder: CaseFolder) -> OpenCase:
         journal = FileJournal(folder.path, places.state())
@@ -83,13 +86,11 @@ class House:
             raise BadInput("no-case", "There is no case here yet.", way="bitten run -- CMD")
         return self.load(folder)
 
-    def begin(self, failure: Failure, title: str, observed: Observed) -> OpenCase:
+    def begin(self, failure: Failure, title: str) -> OpenCase:
         """A new case, its failure on disk when this returns."""
         folder = self.cases.create(title)
         case = OpenCase(self, folder, FileJournal(folder.path, places.state()), None)
         case.add([failure])
-        write(folder.capture / "output", redact(observed.output))
-        folder.write_run_sh(failure.run.command, redact)
         return case
 
     def read(self, file: str) -> str:
@@ -120,7 +121,18 @@ class OpenCase:
 
     @property
     def document(self) -> str:
-        return str(self.folder.debug_md.relative_to(self.house.root))
+        file = self.folder.debug_md
+        return str(file.relative_to(self.house.root) if self.is_at_home else file)
+
+    @property
+    def is_at_home(self) -> bool:
+        """Whether it lies in the project, and not where we found room for it."""
+        return self.folder.path.is_relative_to(self.house.root)
+
+    def keep_capture(self, observed: Observed) -> None:
+        """The whole output, and the command ready to paste."""
+        self.folder.write_run_sh(self.case.failure.run.command, redact)
+        write(self.folder.capture / "output", redact(observed.output))
 
     @property
     def budget(self) -> float:
@@ -135,7 +147,8 @@ class OpenCase:
 
     def bench(self, allowed: Allowed = Allowed(), timeout: float | None = None, tree: Path | None = None) -> Bench:
         """Where this case's checks are done; `tree` is another one than the project's."""
-        from bitten.adapters.copies import Copies  # noqa: PLC0415 - only a check needs rooms
+        from bitten.adapters.copies import Copies
+        from bitten.steps.check import Bench
 
         copies = Copies(tree or self.house.root, self.house.root, self.house.knowledge.probe_paths(), redact)
         return Bench(copies, self.house.repo, FolderRoom(self.folder, redact), allowed, timeout or self.house.settings.timeout or None)
@@ -163,6 +176,8 @@ class OpenCase:
 
     def _read_back(self, last: str) -> dict[str, str]:
         """Note what the person wrote into their two sections since `last` was drawn. Returns the changed sections."""
+        from bitten.interfaces import document
+
         changed = self._merged(last, {})[1]
         about = {document.EXPECTED: "expected", document.TRIED: "tried"}
         if self.case.is_open:
@@ -174,12 +189,14 @@ class OpenCase:
         on_disk = self._on_disk
         if on_disk in (None, last):
             return self._drawn, {}
-        from bitten.adapters.debug_md import merge, sections  # noqa: PLC0415 - Markdown is parsed only where somebody wrote
+        from bitten.adapters.debug_md import merge, sections
 
         return merge(self._drawn, on_disk, {**sections(last), **known})
 
     @property
     def _drawn(self) -> str:
+        from bitten.interfaces import document
+
         return redact(document.draw(self.case, self._began))
 
     @property
@@ -193,11 +210,15 @@ class OpenCase:
 
     def keep_proof(self, verification: Verification) -> None:
         """fix.patch, and verification.json for whoever reads the folder without us."""
+        from bitten.interfaces import document
+
         self.keep_fix()
         write(self.folder.path / "verification.json", redact(document.receipt(verification)))
 
     def keep_fix(self) -> None:
         """The fix as a patch to apply elsewhere; where a secret was masked in it, it says so and does not apply."""
+        from bitten.steps.fix import patch_of
+
         for fix in (link for link in self.case.links if isinstance(link, Fix)):
             patch = patch_of(self.case, fix, self.house.repo)
             shown = redact(patch)
@@ -208,7 +229,7 @@ class OpenCase:
         lesson = next((link for link in self.case.links if isinstance(link, Lesson)), None)
         if lesson is None or not lesson.text or not self.house.repo.is_git:
             return {}
-        from bitten.adapters import claude_md  # noqa: PLC0415 - Markdown is parsed only for a lesson
+        from bitten.adapters import claude_md
 
         name = self.house.settings.lessons
         old = self.house.repo.files_at("HEAD", [name])[name] if self.house.repo.revision("HEAD") else None
@@ -216,7 +237,7 @@ class OpenCase:
 
     def write_lesson(self, entry: str) -> None:
         """Into the person's file, everything else in it byte for byte as it was. Once, also when asked twice."""
-        from bitten.adapters import claude_md  # noqa: PLC0415 - as above
+        from bitten.adapters import claude_md
 
         file = self.house.root / self.house.settings.lessons
         old = file.read_bytes() if file.exists() else None
@@ -224,16 +245,41 @@ class OpenCase:
             file.write_bytes(claude_md.insert(old, entry))
 
 
+def end_like(signal: int) -> int:
+    """Die as the command did."""
+    from bitten.adapters import process
+
+    return process.end_like(signal)
+
+
+def lay_out(folder: Path) -> Path:
+    """The bundled example, as a fresh repository."""
+    from bitten.adapters import example
+
+    return example.lay_out(folder)
+
+
+def mend(project: Path) -> str:
+    """The story's edit in it. Returns the fix as a unified diff."""
+    from bitten.adapters import example
+
+    return example.mend(project)
+
+
 def proofs(name: str) -> list[Proof]:
     """Proofs of a playbook, by its name or its folder; empty when there is none."""
-    from bitten.testing import prove  # noqa: PLC0415 - what authors use, not every command
+    from bitten.adapters.knowledge import Playbooks
+    from bitten.testing import prove
 
     folder = Playbooks().folders.get(name.replace("-", "_")) or (Path(name) if Path(name, "playbook.py").is_file() else None)
     return prove(folder) if folder else []
 
 
-def keep_report(text: str) -> Path:
-    """A report of our own fault, redacted."""
-    file = places.private(places.state() / "reports") / f"{time.strftime('%Y%m%d-%H%M%S')}.txt"
-    file.write_text(redact(text), "utf-8", errors="backslashreplace")
-    return file
+def keep_report(text: str) -> str:
+    """Where the report of our own fault lies, redacted; where it can't be kept, the report."""
+    try:
+        file = places.private(places.state() / "reports") / f"{time.strftime('%Y%m%d-%H%M%S')}.txt"
+        write(file, redact(text))
+    except (OSError, Unable):
+        return f"this:\n\n{redact(text)}"
+    return str(file)

@@ -11,7 +11,10 @@ from bitten.core.failure import Failure
 from bitten.core.ladder import Case
 from bitten.core.ports import Observed, Repo
 from bitten.core.prediction import Facts, Op, Prediction
+from bitten.core.trouble import Trouble
 
+CHANGED = 200
+"""Uncommitted files that a case names; their number is told."""
 TAIL = 4000
 """Characters of stdout and stderr that a case keeps as facts; the whole output lies in its folder."""
 
@@ -26,11 +29,33 @@ def capture(observed: Observed, expected: Sequence[Prediction] = ()) -> Failure 
 
 
 def photographed(failure: Failure, repo: Repo) -> Failure:
-    """The failure with its tree: kept as it stands, with the revision and what was not committed."""
+    """The failure with its tree: kept as it stands, with the revision and what was not committed.
+
+    A tree that can't be read or kept is noted, and takes nothing from the rest.
+    """
+    for look in (_revised, _with_tree):
+        try:
+            failure = look(failure, repo)
+        except (Trouble, OSError) as why:
+            failure = _noted(failure, f"the tree was not kept: {why}" if look is _with_tree else f"what changed is not known: {why}")
+    return failure
+
+
+def _revised(failure: Failure, repo: Repo) -> Failure:
     head = repo.revision("HEAD") or ""
     changed = repo.changed_since("HEAD") if head else ()
-    around = replace(failure.surroundings, head=head, parent=repo.revision("HEAD~1") or "", changed=changed)
-    return replace(failure, surroundings=around, tree=repo.snapshot())
+    around = replace(failure.surroundings, head=head, parent=repo.revision("HEAD~1") or "", changed=changed[:CHANGED])
+    revised = replace(failure, surroundings=around)
+    return _noted(revised, f"{len(changed) - CHANGED} more files changed") if len(changed) > CHANGED else revised
+
+
+def _with_tree(failure: Failure, repo: Repo) -> Failure:
+    return replace(failure, tree=repo.snapshot())
+
+
+def _noted(failure: Failure, words: str) -> Failure:
+    around = failure.surroundings
+    return replace(failure, surroundings=replace(around, notes=(*around.notes, words)))
 
 
 def shows(observed: Observed, expected: Sequence[Prediction]) -> str:

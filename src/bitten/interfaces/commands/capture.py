@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -9,8 +10,9 @@ import click
 from bitten.core.case import Note, Recurrence
 from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
-from bitten.core.prediction import Prediction, parse
+from bitten.core.prediction import parse
 from bitten.interfaces import text
+from bitten.interfaces.fault import spared
 from bitten.interfaces.wiring import House, OpenCase, end_like
 from bitten.steps import capture
 from bitten.steps.diagnose import diagnose
@@ -31,27 +33,35 @@ def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
     bitten run -- make train RUN=charngram
     bitten run --expect "val_acc >= 0.8" --expect "loss is finite" -- python train.py
     """
-    house = House.here()
     expected = tuple(parse(each) for each in expectations)
+    house = House.here()
     observed = house.runner.run(Command(command, str(Path.cwd())))
     if observed.interrupted:  # the person ended it, nothing failed
         return _leave(observed.run, missed=False)
-    failure = _after(house, observed, expected)
+    known = _known(house, observed)
+    failure = capture.capture(observed, expected or next((case.case.failure.expected for case in known), ()))
+    with spared():
+        _after(house, observed, failure, known)
     return _leave(observed.run, missed=failure is not None)
 
 
-def _after(house: House, observed: Observed, expected: tuple[Prediction, ...]) -> Failure | None:
+def _known(house: House, observed: Observed) -> list[OpenCase]:
+    """The open cases of this command, newest first. One that can't be read is said, and stands in nobody's way."""
+    known: list[OpenCase] = []
+    with spared():
+        for folder in reversed(house.cases.all()):
+            with spared():
+                case = house.load(folder)
+                known += [case] if case.case.is_open and capture.same_command(case.case, observed) else []
+    return known
+
+
+def _after(house: House, observed: Observed, failure: Failure | None, known: list[OpenCase]) -> None:
     """Join the open case of this command, or open one, or say that it passes now."""
-    known = [case for case in house.open_cases() if capture.same_command(case.case, observed)]
-    expected = expected or next((case.case.failure.expected for case in known), ())
-    failure = capture.capture(observed, expected)
     if failure is None:
-        _passes(known, observed.run)
-        return None
-    failure = capture.photographed(failure, house.repo)
+        return _passes(known, observed.run)
     same = next((case for case in known if case.case.failure.facts["signature"] == failure.facts["signature"]), None)
-    _again(same, observed.run) if same else _opened(house, failure, observed, known)
-    return failure
+    return _again(same, observed.run) if same else _opened(house, failure, observed, known)
 
 
 def _passes(known: list[OpenCase], run: Run) -> None:
@@ -69,10 +79,18 @@ def _again(case: OpenCase, run: Run) -> None:
 
 
 def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase]) -> None:
-    """The failure is on disk before anything is asked or thought."""
-    case = house.begin(failure, text.title(failure), observed)
+    """The failure is on disk before anything is asked or thought; what could not be kept of it is said."""
     click.echo("\n" + text.headline(failure), err=True)
-    with case.visited("run"):
+    seen = len(failure.surroundings.notes)
+    failure = capture.photographed(failure, house.repo)
+    case = house.begin(failure, text.title(failure))
+    for note in failure.surroundings.notes[seen:]:
+        click.echo(click.style(f"  {note}", dim=True), err=True)
+    if not case.is_at_home:
+        click.echo(click.style("  The project's folder can't be written, or has no room: the case is kept elsewhere.", dim=True), err=True)
+    with spared():
+        case.keep_capture(observed)
+    with spared(), case.visited("run"):
         if known:
             case.add([Note("linked", f"case {known[0].number}: the same command, another failure")])
         _ask(case)
@@ -86,7 +104,9 @@ def _ask(case: OpenCase) -> None:
     """One question, on a terminal only; Enter skips."""
     if case.house.person.channel != "terminal" or case.case.failure.expected:
         return
-    answer = case.house.person.ask("What did you expect?")
+    answer = ""
+    with contextlib.suppress(click.Abort):  # ^C or ^D at the question skips it
+        answer = case.house.person.ask("What did you expect?")
     if answer:
         case.add([Note("expected", answer)])
 
