@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from bitten.adapters import guest_facts
+from bitten.adapters import invitation
 from bitten.adapters.knowledge import load
 from bitten.adapters.observe import observe, ran
 from bitten.core.case import Evidence, Hypothesis, Verdict
@@ -124,7 +124,7 @@ class _Proving:
     def _run(self, program: str, watch: bool = False) -> Observed:
         command = Command((sys.executable, program), str(self.room / "programs"))
         with TemporaryDirectory(dir=self.room) as spool:
-            env = {**os.environ, **guest_facts.env_for(Path(spool), self.room / "cache", (self.folder / "probe.py",), watch, os.environ)}
+            env = {**os.environ, **invitation.env_for(Path(spool), self.room / "cache", (self.folder / "probe.py",), watch, os.environ)}
             began = monotonic()
             return observe(*_ended(command, env, began), Path(spool), Path(command.cwd), str)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.guest.visit import project, run, visit
 
-from bitten.adapters import guest_facts
+from bitten.adapters import guest_facts, invitation
 from bitten.core import signature
 
 
@@ -57,10 +57,10 @@ def roles(story):
 
 def test_the_environment_lets_the_guest_in_before_the_users_own_path():
     base = {"PYTHONPATH": "/mine"}
-    env = guest_facts.env_for(Path("/s"), Path("/c"), [Path("/a/probe.py"), Path("/b/probe.py")], True, base)
+    env = invitation.env_for(Path("/s"), Path("/c"), [Path("/a/probe.py"), Path("/b/probe.py")], True, base)
     assert env["PYTHONPATH"].split(os.pathsep)[1:] == ["/mine"] and env["PYTHONPATH"].split(os.pathsep)[0].endswith("guest")
     assert (env["BITTEN_SPOOL"], env["BITTEN_CACHE"], env["BITTEN_PROBES"], env["BITTEN_WATCH"]) == ("/s", "/c", "/a/probe.py:/b/probe.py", "1")
-    assert os.pathsep not in guest_facts.env_for(Path("/s"), Path("/c"), [], False, {"PYTHONPATH": ""})["PYTHONPATH"]
+    assert os.pathsep not in invitation.env_for(Path("/s"), Path("/c"), [], False, {"PYTHONPATH": ""})["PYTHONPATH"]
 
 
 def test_a_run_without_a_python_says_so(spool):

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from bitten.adapters import guest_facts, guest_log
+from bitten.adapters import guest_facts, guest_log, invitation
 
 PYENV = Path.home() / ".pyenv" / "versions"
 
@@ -44,7 +44,7 @@ def visit(root: Path, *argv: str, probes: tuple[Path, ...] = (), watch: bool = F
     spool.mkdir(exist_ok=True)
     cache.mkdir(exist_ok=True)
     base = {**bare_environment(), **(env or {})}
-    base |= guest_facts.env_for(spool, cache, probes, watch, base)
+    base |= invitation.env_for(spool, cache, probes, watch, base)
     return Visit(run(root, base, str(exe), *argv), spool, root)
 
 

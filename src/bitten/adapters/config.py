@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from bitten.core.trouble import BadInput
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 @dataclass(frozen=True)
@@ -35,6 +28,12 @@ def settings(root: Path) -> Settings:
     """Raises: BadInput `bad-settings`, naming the file and the word."""
     own = _table(root / ".bitten.toml")
     table = own if own is not None else _in_pyproject(root / "pyproject.toml")
+    return _checked(table) if table else Settings()
+
+
+def _checked(table: dict[str, Any]) -> Settings:
+    import msgspec  # noqa: PLC0415 - most projects have no settings
+
     try:
         known = set(Settings.__dataclass_fields__)
         unknown = set(table) - known
@@ -48,16 +47,35 @@ def settings(root: Path) -> Settings:
 
 
 def _in_pyproject(file: Path) -> dict[str, Any]:
+    """Parsed only where our name stands in it: most projects have no settings, and each command would wait for it."""
     try:
+        if b"bitten" not in file.read_bytes():
+            return {}
         return dict((_table(file) or {}).get("tool", {}).get("bitten", {}))
-    except BadInput:  # the project's file is the project's affair: a broken one must not stop a capture
+    except (BadInput, OSError):  # the project's file is the project's affair: a broken one must not stop a capture
         return {}
 
 
 def _table(file: Path) -> dict[str, Any] | None:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInput("bad-settings", f"Can't read {file.name}: {error}.", way=f"mend {file.name}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(file, error) from None
+    return _parsed(file, text)
+
+
+def _parsed(file: Path, text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - as above
+    else:
+        import tomli as tomllib  # noqa: PLC0415 - as above
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(file: Path, error: Exception) -> BadInput:
+    return BadInput("bad-settings", f"Can't read {file.name}: {error}.", way=f"mend {file.name}")

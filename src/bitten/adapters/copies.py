@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bitten.adapters import guest_facts, places
+from bitten.adapters import invitation, places
 from bitten.adapters.observe import Kept, Redact, observe, ran
 from bitten.adapters.sandbox import Room, open_room, sweep
 from bitten.core.failure import Command
@@ -56,7 +56,7 @@ class RoomCopy:
         spool = self._fresh_spool()
         env = {name: os.environ[name] for name in ESSENTIAL if name in os.environ} if bare else dict(os.environ)
         env.update(command.env)
-        env.update(guest_facts.env_for(spool, places.cache(), self.probes, watch, env))
+        env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env))
         ended = self.room.run(command.argv, self._there(command.cwd), env, timeout)
         run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out)
         return observe(run, (ended.stdout, ended.stderr, ended.output), spool, self.tree, self.redact,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from bitten.adapters.redact import redact
 from bitten.core import signature
 from bitten.core.failure import Crash, FileSeen, Sighting
 from bitten.core.proof import Outcome, Phase
-from bitten.guest import HOME
 
 FILES = 60
 COMPLAINTS = 8
@@ -33,18 +31,6 @@ class Story:
     denied: tuple[str, ...] = ()
     interpreter: str = ""
     notes: tuple[str, ...] = ()
-
-
-def env_for(spool: Path, cache: Path, probes: Sequence[Path], watch: bool, base: Mapping[str, str]) -> dict[str, str]:
-    """What to add to a command's environment so that every Python below it lets the guest in."""
-    paths = [HOME, base["PYTHONPATH"]] if base.get("PYTHONPATH") else [HOME]
-    return {
-        "PYTHONPATH": os.pathsep.join(paths),
-        "BITTEN_SPOOL": str(spool),
-        "BITTEN_CACHE": str(cache),
-        "BITTEN_PROBES": os.pathsep.join(map(str, probes)),
-        "BITTEN_WATCH": "1" if watch else "",
-    }
 
 
 def read(spool: Path, root: Path, ended_badly: bool | None = None) -> Story:

@@ -12,6 +12,7 @@ _PAIR = re.compile(
     r"(?<![\w./-])([A-Za-z_][\w./-]{0,59})[\"']?\s*[=:]\s*([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)|True|False)(?![\w.])",
     re.I,
 )
+_OBJECT = re.compile(r"^\{.*", re.M)
 MOST = 300
 """Names kept: a program that prints more has no metrics but a table."""
 _FACT = re.compile(r"^bitten-fact\s+([\w./:-]+)=(.+)$", re.M)
@@ -20,12 +21,13 @@ _FACT = re.compile(r"^bitten-fact\s+([\w./:-]+)=(.+)$", re.M)
 def metrics(text: str) -> dict[str, Json]:
     """Facts read from printed text; a later line wins over an earlier one."""
     found: dict[str, Json] = {}
-    for name, value in _PAIR.findall(text):
+    for pair in _PAIR.finditer(text):
+        name, value = pair.groups()
         found.pop(name, None)
-        found[name] = _value(value)
-    for line in text.splitlines():
-        if line.startswith("{"):
-            found.update(_json_line(line))
+        found[name] = value
+    found = {name: _value(value) for name, value in found.items()}
+    for line in _OBJECT.finditer(text):
+        found.update(_json_line(line[0]))
     return dict(list(found.items())[-MOST:])
 
 

@@ -19,7 +19,7 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
 
     `room` is what a copy kept from the run; None where nothing could be.
     """
-    stdout, stderr, both = (redact(part.decode("utf-8", "replace")) for part in printed)
+    stdout, stderr, both = _texts(*printed, redact)
     story = guest_facts.read(spool, root, ended_badly=not run.ended_well)
     surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
     return Observed(
@@ -33,6 +33,14 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
         both,
         story.interpreter,
     )
+
+
+def _texts(stdout: bytes, stderr: bytes, both: bytes, redact: Redact) -> tuple[str, str, str]:
+    """Most programs speak on one stream: its text is read and redacted once, and kept once."""
+    first, second = (redact(part.decode("utf-8", "replace")) for part in (stdout, stderr))
+    if not stdout or not stderr:
+        return first, second, first or second
+    return first, second, redact(both.decode("utf-8", "replace"))
 
 
 @dataclass(frozen=True)

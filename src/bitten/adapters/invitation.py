@@ -1,0 +1,21 @@
+"""How the guest comes into a command's Pythons: by environment variables only. Knows nothing of what it will see there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bitten.guest import HOME
+
+
+def env_for(spool: Path, cache: Path, probes: Sequence[Path], watch: bool, base: Mapping[str, str]) -> dict[str, str]:
+    """What to add to a command's environment so that every Python below it lets the guest in."""
+    paths = [HOME, base["PYTHONPATH"]] if base.get("PYTHONPATH") else [HOME]
+    return {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "BITTEN_SPOOL": str(spool),
+        "BITTEN_CACHE": str(cache),
+        "BITTEN_PROBES": os.pathsep.join(map(str, probes)),
+        "BITTEN_WATCH": "1" if watch else "",
+    }
