@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-import filelock
 import msgspec
 
-from bitten.adapters.locks import Lock
+from bitten.adapters.locks import Busy, Lock
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.trouble import Refused, Unable
 
@@ -74,8 +73,7 @@ class FileJournal:
 
     def load(self) -> Case:
         """Raises: Unable `journal-empty`, `journal-damaged`, `journal-newer`, `journal-unlawful`."""
-        with self._held():
-            lines = self._whole_lines()
+        lines = self._seen()
         if self._was_rewritten(lines):
             self.reports.append(f"journal-rewritten: {self.file} no longer holds the line that this machine saw last.")
         case = self._fold(lines)
@@ -84,24 +82,41 @@ class FileJournal:
                          "bitten run -- CMD")
         return case
 
-    def entries(self) -> list[Entry]:
+    def begun(self) -> bool:
+        """Whether its first event is there."""
         with self._held():
-            lines = self._whole_lines()
+            return bool(self._whole_lines())
+
+    def entries(self) -> list[Entry]:
+        lines = self._seen()
         return [self._decoded(envelope, number) for number, envelope in enumerate(self._chain(lines), 1)]
+
+    def _seen(self) -> list[bytes]:
+        """A look takes no lock: a line comes with one write. What seems torn may be in the making: it is looked at again under the lock."""
+        *lines, rest = self._content().split(b"\n")
+        if not rest and (not lines or _envelope(lines[-1]) is not None):
+            self.reports = []
+            return lines
+        with self._held():
+            return self._whole_lines()
+
+    def _content(self) -> bytes:
+        return self.file.read_bytes() if self.file.exists() else b""
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        _make_private(self.file.parent)
+        if not self.file.parent.is_dir():
+            raise Unable("case-gone", f"{self.file.parent} is gone.", "Its folder was removed, or moved away.", "bitten cases")
         try:
             with self._lock:
                 yield
-        except filelock.Timeout:
+        except Busy:
             raise Unable("journal-busy", f"Another command holds {self.file.parent.name}.", way="wait for it, then try again") from None
 
     def _whole_lines(self) -> list[bytes]:
         """The completed lines. A torn last one is set aside: its command never said that it was done."""
         self.reports = []
-        content = self.file.read_bytes() if self.file.exists() else b""
+        content = self._content()
         *lines, rest = content.split(b"\n")
         if lines and not rest and _envelope(lines[-1]) is None:
             rest = lines.pop() + b"\n"
@@ -138,6 +153,9 @@ class FileJournal:
                 raise self._damaged(max(number - 1, 1), f"It is not what it was when line {max(number, 2)} was written.")
             if envelope.v > VERSION:
                 raise Unable("journal-newer", f"{self.file}:{number} was written by a newer bitten.", way="pip install --upgrade bitten")
+            if envelope.v < VERSION:
+                raise Unable("journal-older", f"{self.file}:{number} has the form of version {envelope.v}, which this bitten can't read.",
+                             "It would have to guess what the line means.", "read debug.md beside it, or: bitten run -- CMD")
             envelopes.append(envelope)
         return envelopes
 

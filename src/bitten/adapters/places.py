@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,6 +68,8 @@ def _first(places: Iterable[str]) -> Path:
 
 
 def _temporary() -> Iterator[str]:
+    import tempfile  # noqa: PLC0415 - the last resort
+
     try:
         yield tempfile.gettempdir()
     except OSError:  # none of its candidates can be written
@@ -78,5 +79,7 @@ def _temporary() -> Iterator[str]:
 @contextmanager
 def spool() -> Iterator[Path]:
     """A folder for one run's records and output, removed afterwards."""
+    import tempfile  # noqa: PLC0415 - a look runs nothing
+
     with tempfile.TemporaryDirectory(prefix=f"run-{os.getpid()}-", dir=memory(), ignore_cleanup_errors=True) as folder:
         yield Path(folder)
