@@ -40,6 +40,7 @@ PURE = {
     "pathlib",
     "shlex",
     "datetime",
+    "tokenize",
 }
 """What the law may take from the standard library: nothing that reads, writes, waits or rolls dice. (pathlib: pure paths, see below.)"""
 FILES = sorted(SRC.rglob("*.py"))

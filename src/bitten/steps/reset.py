@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tokenize
 from collections.abc import Iterator
 
 from bitten.core.case import Note, Reset
@@ -11,6 +12,9 @@ from bitten.core.ladder import Case, Event
 from bitten.core.ports import Copy, Observed
 from bitten.core.trouble import BadInput
 from bitten.steps.capture import shows
+
+
+FREE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
 def reset(case: Case, symptom: str, source: str, path: str, copy: Copy, interpreter: str) -> Iterator[Event]:
@@ -25,21 +29,17 @@ def reset(case: Case, symptom: str, source: str, path: str, copy: Copy, interpre
 
 
 def lines_of_code(source: str) -> int:
-    """Lines that hold code; blank lines and comments are free, and a string over many lines counts for them all."""
+    """Lines that hold code; blank lines and comments are free, and a string over many lines counts for them all.
+
+    Raises: BadInput `reproducer-not-python`.
+    """
     try:
-        tree = ast.parse(source)
+        ast.parse(source)
     except SyntaxError as error:
-        raise BadInput(
-            "reproducer-not-python", f"The reproducer is no Python: {error.msg}, line {error.lineno}.", way="bitten reset --script FILE"
-        ) from None
-    return len(
-        {
-            line
-            for node in ast.walk(tree)
-            if isinstance(node, (ast.stmt, ast.expr))
-            for line in (node.lineno, node.end_lineno or node.lineno)
-        }
-    )
+        what = f"The reproducer is no Python: {error.msg}, line {error.lineno}."
+        raise BadInput("reproducer-not-python", what, way="bitten reset --script FILE") from None
+    tokens = tokenize.generate_tokens(iter(source.splitlines(keepends=True)).__next__)
+    return len({line for each in tokens if each.type not in FREE for line in range(each.start[0], each.end[0] + 1)})
 
 
 def _shown(case: Case, seen: Observed) -> str:
