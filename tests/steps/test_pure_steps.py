@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests import nouns
 
 from bitten.core.case import Change, Scope, Script
 from bitten.core.ladder import fold
@@ -16,7 +17,6 @@ from bitten.steps.confirm import scope_from, test_path
 from bitten.steps.learn import draft
 from bitten.steps.reset import lines_of_code
 from bitten.steps.suspect import check_from
-from tests import nouns
 
 
 @pytest.mark.parametrize(("source", "paths", "found"), [
@@ -38,11 +38,18 @@ def test_a_scope_is_typed_as_files_names_and_a_test():
         assert refused.value.slug == slug
 
 
-@pytest.mark.parametrize(("look", "part", "value"), [
-    ("captured", "script", None), ("bare", "change", Change(bare=True)), ("probe:unequal-items,other", "probes", ("unequal_items", "other")),
-    ("env:LR=0.1", "change", Change(env={"LR": "0.1"})), ("tree:HEAD~2", "change", Change(tree="HEAD~2")),
-    ("patch:x.patch", "script", Script(patch="text of x.patch")), ("python 'my count.py'", "script", Script(argv=("python", "my count.py"))),
-])
+@pytest.mark.parametrize(
+    ("look", "part", "value"),
+    [
+        ("captured", "script", None),
+        ("bare", "change", Change(bare=True)),
+        ("probe:unequal-items,other", "probes", ("unequal_items", "other")),
+        ("env:LR=0.1", "change", Change(env={"LR": "0.1"})),
+        ("tree:HEAD~2", "change", Change(tree="HEAD~2")),
+        ("patch:x.patch", "script", Script(patch="text of x.patch")),
+        ("python 'my count.py'", "script", Script(argv=("python", "my count.py"))),
+    ],
+)
 def test_each_form_of_a_check_is_read(look, part, value):
     check = check_from(look, parse("a == 1"), parse("a == 2"), lambda file: f"text of {file}")
     assert getattr(check, part) == value
@@ -101,8 +108,16 @@ def test_lesson_and_note_are_drafted_from_facts():
         "Cause: the last window is short (src/data.py:Loader.__iter__).", "Held by tests/test_data.py, commit c0ffee123456."]
 
 
-@pytest.mark.parametrize(("source", "lines"), [
-    ("x = 1\n\n# a comment\ny = 2\n", 2), ("x = '''\na\nb\n'''\n", 4), ("for i in range(3):\n    print(i)\n", 2), ("f(\n 1,\n 2)\n", 3), ("", 0)])
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("x = 1\n\n# a comment\ny = 2\n", 2),
+        ("x = '''\na\nb\n'''\n", 4),
+        ("for i in range(3):\n    print(i)\n", 2),
+        ("f(\n 1,\n 2)\n", 3),
+        ("", 0),
+    ],
+)
 def test_lines_of_code_are_counted_and_comments_are_free(source, lines):
     assert lines_of_code(source) == lines
 
