@@ -103,7 +103,7 @@ def _json(value: Any, depth: int) -> Any:
     if kind is float:
         return value if value - value == 0 else repr(value)  # "nan", "inf", "-inf": JSON has no word for them
     if kind is str:
-        return redact.scrub(value[:TEXT])
+        return redact.scrub(value[: 2 * TEXT])[:TEXT]  # whole secrets, before the cut
     if kind in (list, tuple) and depth:
         return [_json(item, depth - 1) for item in value[:ITEMS]]
     if kind is dict and depth:

@@ -76,7 +76,7 @@ def text_of(value: str, name: str = "") -> str:
     length = str.__len__(value)
     head = str.__getitem__(value, slice(0, 2000))
     if name and redact.hides(name, head):
-        return f"<redacted str len {length}>"
+        return str(redact.placeholder(redact.kind_of(name) or "secret", length))
     head = redact.scrub(head)
     return repr(head) if length <= TEXT else f"{head[:TEXT]!r}… (len {length})"
 
@@ -98,7 +98,8 @@ def _plain(value: Any, name: str) -> str:  # noqa: PLR0911 - a table of kinds, o
     if kind is str:
         return text_of(value, name)
     if kind is bytes:
-        return f"<bytes len {len(value)}>" if len(value) > 40 or redact.secret_name(name) or redact.key_like(name) else repr(value)
+        hidden = len(value) > 40 or redact.secret_name(name) or redact.key_like(name)
+        return f"<bytes len {len(value)}>" if hidden else str(redact.scrub(repr(value)))
     if is_a(value, type):
         return f"<class {type_name(value)}>"
     if kind is type(sys):
