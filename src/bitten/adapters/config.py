@@ -15,13 +15,14 @@ class Settings:
     """`budget`: minutes of a person's time before a reset. `ask_after`: seconds of a run above which a re-run is asked for.
 
     `lessons`: the file that "Things that have bitten us" stands in. `timeout`: seconds for one run in a copy; 0 means
-    five times the failing run, one minute at least.
+    five times the failing run, one minute at least. `keep_mib`: what the cases of a project may take on disk.
     """
 
     budget: float = 60.0
     ask_after: float = 30.0
     lessons: str = "CLAUDE.md"
     timeout: float = 0.0
+    keep_mib: float = 1024.0
 
 
 def settings(root: Path) -> Settings:

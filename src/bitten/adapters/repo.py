@@ -58,6 +58,10 @@ class GitRepo:
         return str(self._root)
 
     @property
+    def store(self) -> Store:
+        return self._store
+
+    @property
     def is_git(self) -> bool:
         return self._is_git
 

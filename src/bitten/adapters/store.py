@@ -32,6 +32,10 @@ _NOT_OURS = ".git/\n.bitten/\n.venv/\nvenv/\nnode_modules/\n__pycache__/\n*.pyc\
 """What is left out where no repository says what to ignore."""
 
 
+YOUNG = 3600
+"""Seconds for which no object goes, whoever needs it."""
+
+
 class Git:
     """Git's own command line, in one folder and one environment."""
 
@@ -135,6 +139,22 @@ class Store:
 
     def holds_tree(self, name: str) -> bool:
         return self.git.word("cat-file", "-e", f"{name}^{{tree}}") is not None
+
+    def unneeded(self, trees: Iterable[str]) -> list[Path]:
+        """Files of objects that `forget_all_but` would remove. Raises: Unable, when a needed tree can't be walked."""
+        listed = self._prune(trees, "--dry-run")
+        return [self.home / "objects" / name[:2] / name[2:] for name in (line.split(" ")[0] for line in listed.splitlines())]
+
+    def forget_all_but(self, trees: Iterable[str]) -> None:
+        """Nothing of these trees goes, nor of the index, nor what is younger than an hour: its case may not be on disk yet."""
+        self._prune(trees)
+
+    def _prune(self, trees: Iterable[str], *options: str) -> str:
+        if not (self.home / "HEAD").exists():
+            return ""
+        git = self.git
+        with self._lock():
+            return git("prune", f"--expire={YOUNG}.seconds.ago", *options, "--", *sorted(trees)).decode()
 
     def empty_tree(self) -> str:
         return self.git("mktree").decode().strip()

@@ -13,7 +13,7 @@ COMMANDS = {
     "run": "capture", "expect": "capture",
     "diagnose": "causes", "suspect": "causes", "check": "causes", "confirm": "causes", "reject": "causes",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
-    "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases",
+    "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc",
     "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",
 }
 """Each command's module. Importing them all would cost every start what only one of them needs."""

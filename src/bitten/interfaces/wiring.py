@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from bitten.adapters.knowledge import Playbooks
     from bitten.adapters.repo import GitRepo
     from bitten.adapters.runner import HereRunner
+    from bitten.adapters.sizes import Tidied
     from bitten.steps.check import Bench
     from bitten.testing import Proof
 
-__all__ = ["House", "OpenCase", "Terminal", "end_like", "keep_report", "lay_out", "mend", "proofs"]
+__all__ = ["House", "OpenCase", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs"]
 
 # Each import below its own definition is one that a look at a case does without: together they cost more than the look.
 # ruff: noqa: PLC0415
@@ -74,6 +75,21 @@ class House:
         from bitten.adapters.runner import HereRunner
 
         return HereRunner(self.root, self.knowledge.probe_paths(), redact)
+
+    def takes_too_much(self) -> bool:
+        from bitten.adapters import sizes
+
+        return sizes.taken(self.root) > self._limit
+
+    def tidied(self, *, dry_run: bool = False) -> Tidied:
+        from bitten.adapters import sizes
+
+        return sizes.tidy(self.root, self.cases.all(), places.state(), self.repo.store, self._limit, dry_run=dry_run)
+
+    @property
+    def _limit(self) -> int:
+        """In bytes."""
+        return int(self.settings.keep_mib * 2**20)
 
     def load(self, folder: CaseFolder) -> OpenCase:
         journal = FileJournal(folder.path, places.state())

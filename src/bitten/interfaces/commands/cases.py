@@ -10,6 +10,7 @@ from bitten.core import rank
 from bitten.core.case import Drop
 from bitten.interfaces import text
 from bitten.interfaces.commands import options
+from bitten.interfaces.commands.gc import after_a_case
 from bitten.interfaces.wiring import House, OpenCase
 
 
@@ -87,6 +88,7 @@ def drop(reason: tuple[str, ...], number: int | None) -> None:
     with opened.visited("drop"):
         opened.add([Drop(" ".join(reason))])
     click.echo(f"case {opened.number} dropped.")
+    after_a_case(opened.house)
 
 
 def plain(opened: OpenCase) -> dict[str, object]:

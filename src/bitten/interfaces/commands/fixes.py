@@ -13,6 +13,7 @@ from bitten.core.proof import Verification
 from bitten.core.trouble import BadInput
 from bitten.interfaces import text
 from bitten.interfaces.commands import options
+from bitten.interfaces.commands.gc import after_a_case
 from bitten.interfaces.wiring import House, OpenCase
 from bitten.steps import close as closing
 from bitten.steps import fix as fixing
@@ -101,6 +102,7 @@ def close(local: str, everything: bool, allowed: Allowed, number: int | None) ->
         opened.add([closing.close(opened.case, plan, opened.bench(allowed), opened.house.person)])
         opened.keep_fix()
     click.echo(text.closed(opened.case))
+    after_a_case(opened.house)
 
 
 @click.command()
