@@ -27,6 +27,7 @@ class Copies:
     home: Path
     probes: Sequence[Path]
     redact: Redact
+    limits: list[str] = field(default_factory=list)
 
     @contextmanager
     def copy(self, allowed: Allowed = Allowed()) -> Iterator[Copy]:
@@ -34,6 +35,8 @@ class Copies:
             sweep(places.scratch())
             shared = [spool, places.cache()]
             with open_room(self.tree, places.scratch(), shared, allowed.write, allowed.net) as room:
+                if not room.is_strong and room.how not in self.limits:
+                    self.limits.append(room.how)
                 yield RoomCopy(room, self.tree, self.home, self.probes, self.redact, spool, allowed.net)
 
 

@@ -32,10 +32,10 @@ _SMALL_WORDS = frozenset(("a", "an", "and", "as", "at", "be", "but", "by", "for"
 
 def homes(root: Path) -> Iterator[Path]:
     """Where a project's cases may lie, best first: in it; where it can't be written or is full, in our state folder, or in memory."""
-    yield root / NAME
+    if root.is_dir():
+        yield root / NAME
     name = f"{root.name}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
-    yield places.state() / "projects" / name
-    yield places.memory() / "projects" / name
+    yield from (place / "projects" / name for place in places.spare())
 
 
 def home_of(root: Path) -> Path:
@@ -55,7 +55,7 @@ def lay(root: Path) -> Path:
     """The folder of the cases to come, made on first use."""
     home = home_of(root)
     if not (home / ".gitignore").exists():
-        home.mkdir(mode=0o700, parents=home.parent != root, exist_ok=True)
+        home.mkdir(mode=0o700, exist_ok=True) if home.parent == root else places.private(home)
         write(home / ".gitignore", "*\n")
     return home
 
@@ -138,8 +138,14 @@ class Cases:
         return case
 
     def all(self) -> list[CaseFolder]:
-        found = (path for home in homes(self._root) for path in home.glob("[0-9]*-*") if path.name.split("-")[0].isdecimal() and path.is_dir())
+        every = (path for home in homes(self._root) for path in home.glob("[0-9]*-*"))
+        found = (path for path in every if path.name.split("-")[0].isdecimal() and path.is_dir())
         return sorted(map(CaseFolder, found), key=lambda case: case.number)
+
+    @property
+    def home(self) -> Path:
+        """Where the next case goes."""
+        return home_of(self._root)
 
     def find(self, number: int) -> CaseFolder:
         case = next((case for case in self.all() if case.number == number), None)

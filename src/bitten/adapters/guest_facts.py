@@ -51,7 +51,7 @@ def read(spool: Path, root: Path, ended_badly: bool | None = None) -> Story:
         net=tuple(dict.fromkeys(str(record["host"]) for record in log.of("net"))),
         denied=tuple(dict.fromkeys(str(record["p"]) for record in log.of("denied"))),
         interpreter=str(_hello(log, reader, failed).get("exe", "")),
-        notes=tuple(_notes(log)),
+        notes=(*_notes(log), *_changed_since(log, reader)),
     )
 
 
@@ -80,6 +80,18 @@ def _files(log: Log, reader: Reader) -> list[FileSeen]:
                for record in log.of("config") if "size" in record}
     wrote = (_written(path, reader) for path in dict.fromkeys(record["p"] for record in log.of("wrote")))
     return [*list(configs.values())[: FILES // 2], *list(_data(log, reader))[: FILES // 4], *filter(None, wrote)][:FILES]
+
+
+def _changed_since(log: Log, reader: Reader) -> Iterator[str]:
+    """Configs that are no longer what the program read: a re-run will read another one."""
+    for record in {record["p"]: record for record in log.of("config") if "size" in record}.values():
+        try:
+            now = Path(record["p"]).stat()
+        except OSError:
+            yield f"{reader.place(record['p'])} was removed after it was read"
+            continue
+        if (now.st_size, now.st_mtime) != (record["size"], record["mtime"]):
+            yield f"{reader.place(record['p'])} changed after it was read"
 
 
 def _written(path: str, reader: Reader) -> FileSeen | None:

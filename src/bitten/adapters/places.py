@@ -29,8 +29,7 @@ def private(folder: Path) -> Path:
 
 def memory() -> Path:
     """For what a running command says: gone with the machine, and not on disk where the system has a place in memory."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return _first(f"{place}/bitten-{os.getuid()}" for place in (runtime, "/dev/shm", *_temporary()) if place and os.access(place, os.W_OK))
+    return _first(_in_memory())
 
 
 def scratch() -> Path:
@@ -50,6 +49,19 @@ def cache() -> Path:
 def _at_home_or_in_memory(place: str, name: str) -> Iterator[str]:
     yield place
     yield f"{memory()}/{name}"
+
+
+def spare() -> Iterator[Path]:
+    """Where a case may go that finds no room in its project. Nothing is made; a folder that is somebody else's is no such place."""
+    for place in map(Path, (platformdirs.user_state_dir("bitten"), *_in_memory())):
+        if place.is_absolute() and (not place.exists() or place.stat().st_uid == os.getuid()):
+            yield place
+
+
+def _in_memory() -> Iterator[str]:
+    for place in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", *_temporary()):
+        if place and os.access(place, os.W_OK):
+            yield f"{place}/bitten-{os.getuid()}"
 
 
 def _first(places: Iterable[str]) -> Path:

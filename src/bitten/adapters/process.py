@@ -126,6 +126,8 @@ def _pass_bytes_unchanged(terminal: int) -> None:
 def _spawn(argv: Sequence[str], env: Mapping[str, str], streams: _Streams) -> int:
     dup = [(os.POSIX_SPAWN_DUP2, writer, stream) for stream, writer in sorted(streams.writers.items())]
     try:
+        if not argv[0]:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         # Python ignores these two signals; a command must not inherit that.
         return os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=dup, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
     except OSError as error:
@@ -176,8 +178,8 @@ def _forwarding(pid: int) -> Iterator[None]:
     try:
         yield
     finally:
-        for each, old in mine.items():
-            signal.signal(each, old)
+        for each, old in mine.items():  # a hang-up that comes twice must not end us before all is kept
+            signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else old)
 
 
 class _Pump:

@@ -52,8 +52,8 @@ class Git:
             raise Unable("git-slow", f"git {args[0]} took longer than {patience:.0f} s.", "The folder holds very many files.",
                          "git init in the project's own folder, and a .gitignore for data") from why
         except OSError as why:
-            raise Unable("git-missing", "The command git was not found.", "The tree is kept by it, outside a repository too.",
-                         "install git, then try again") from why
+            raise Unable("git-missing", f"Can't start git: {why.strerror}: {why.filename}.",
+                         "The tree is kept by it, outside a repository too.", "install git, then try again") from why
 
     def __call__(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None, patience: float | None = None) -> bytes:
         done = self.run(*args, data=data, env=env, patience=patience)

@@ -79,6 +79,11 @@ class Copy(Protocol):
 
 
 class Sandbox(Protocol):
+    @property
+    def limits(self) -> Sequence[str]:
+        """What the copies made so far can't promise, each once; nothing where all were of the strong kind."""
+        ...
+
     def copy(self, allowed: Allowed = Allowed()) -> AbstractContextManager[Copy]: ...
 
 

@@ -35,6 +35,12 @@ def spared() -> Iterator[None]:
         tell(error)
 
 
+def say(words: str) -> None:
+    """On stderr, where perhaps nobody is left to read it."""
+    with contextlib.suppress(OSError):
+        click.echo(words, err=True)
+
+
 def _told(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE and error.filename is not None:
         error = Unable("file-not-written", f"{error.filename}: {error.strerror}.", "What was completed before is as it was.",

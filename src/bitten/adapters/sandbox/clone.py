@@ -29,12 +29,12 @@ def cloned_room(root: Path, folder: Path, opened: Sequence[str], net: bool, why:
     clone, tmp, home = folder / "clone" / root.name, folder / "tmp", folder / "home"
     Cloner(_listed(root), frozenset(opened)).clone(root, clone)
     tmp.mkdir(mode=0o700)
-    _home(Path.home(), home)
+    _home(Path(os.path.expanduser("~")), home)  # noqa: PTH111 - Path.home() raises for a user without one
     fence = [str(clone), str(tmp), str(home), "/dev", "/proc", *opened]
     with launcher(Plan(str(folder), walls=False, tmp=str(tmp), fence=fence)) as started:
         own = {"TMPDIR": str(tmp), "TMP": str(tmp), "TEMP": str(tmp), "HOME": str(home)}
         inside = renamer(str(root), str(clone), opened)
-        yield LaunchedRoom(_how(why, started.fenced, net), str(clone), started, own, net, inside=inside)
+        yield LaunchedRoom(_how(why, started.fenced, net), str(clone), started, own, net, inside=inside, is_strong=False)
 
 
 def _how(why: str, fenced: bool, net: bool) -> str:
@@ -59,7 +59,7 @@ def _listed(root: Path) -> frozenset[str] | None:
     argv = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(argv, capture_output=True, check=False)
-    except FileNotFoundError:
+    except OSError:
         return None
     return frozenset(os.fsdecode(name) for name in done.stdout.split(b"\0") if name) if done.returncode == 0 else None
 

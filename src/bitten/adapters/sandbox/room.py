@@ -31,6 +31,11 @@ class Room(Protocol):
         ...
 
     @property
+    def is_strong(self) -> bool:
+        """Whether no write of a run can reach anything of the person's."""
+        ...
+
+    @property
     def root(self) -> str:
         """The project's path inside."""
         ...
@@ -65,6 +70,7 @@ class LaunchedRoom:
     own: Mapping[str, str]
     net: bool = False
     inside: Callable[[str], str] = str
+    is_strong: bool = True
     _refused: tuple[str, ...] = field(default=())
 
     def run(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float | None = None) -> Ended:

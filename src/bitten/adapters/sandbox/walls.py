@@ -22,11 +22,16 @@ def walled_room(root: Path, folder: Path, opened: Sequence[str], net: bool) -> I
     tmp = f"/tmp/bitten-{secrets.token_hex(4)}"
     steps = list(Planner(Mounts.read(Path("/proc/self/mountinfo").read_text(encoding="utf-8")), str(folder.parent)).steps())
     if os.geteuid():
-        steps.extend(own_layers(steps, [root, Path.home().resolve()], os.geteuid()))
+        steps.extend(own_layers(steps, [path for path in (root, _home()) if path.is_dir()], os.geteuid()))
     plan = Plan(str(folder), walls=True, tmp=tmp, net=net, steps=steps, open=opened)
     with launcher(plan) as started:
         own = {"TMPDIR": tmp, "TMP": tmp, "TEMP": tmp}
         yield LaunchedRoom(_how(started, net), str(root), started, own, net)
+
+
+def _home() -> Path:
+    """Where a user has none, a path that leads nowhere."""
+    return Path(os.path.expanduser("~")).resolve()  # noqa: PTH111 - Path.home() would raise then
 
 
 def _refuse_anothers(root: Path) -> None:

@@ -12,7 +12,7 @@ from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.prediction import parse
 from bitten.interfaces import text
-from bitten.interfaces.fault import spared
+from bitten.interfaces.fault import say, spared
 from bitten.interfaces.wiring import House, OpenCase, end_like
 from bitten.steps import capture
 from bitten.steps.diagnose import diagnose
@@ -68,26 +68,26 @@ def _passes(known: list[OpenCase], run: Run) -> None:
     for each in known[:1]:
         with each.visited("run"):
             each.add([Recurrence(run, passed=True)])
-        click.echo(f"\ncase {each.number} passes now:  bitten verify, or  bitten drop", err=True)
+        say(f"\ncase {each.number} passes now:  bitten verify, or  bitten drop")
 
 
 def _again(case: OpenCase, run: Run) -> None:
     with case.visited("run"):
         case.add([Recurrence(run)])
     case.house.cases.switch(case.folder)
-    click.echo("\n" + case.shown(), err=True)
+    say("\n" + case.shown())
 
 
 def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase]) -> None:
     """The failure is on disk before anything is asked or thought; what could not be kept of it is said."""
-    click.echo("\n" + text.headline(failure), err=True)
+    say("\n" + text.headline(failure))
     seen = len(failure.surroundings.notes)
     failure = capture.photographed(failure, house.repo)
     case = house.begin(failure, text.title(failure))
     for note in failure.surroundings.notes[seen:]:
-        click.echo(click.style(f"  {note}", dim=True), err=True)
+        say(click.style(f"  {note}", dim=True))
     if not case.is_at_home:
-        click.echo(click.style("  The project's folder can't be written, or has no room: the case is kept elsewhere.", dim=True), err=True)
+        say(click.style("  The project's folder can't be written, or has no room: the case is kept elsewhere.", dim=True))
     with spared():
         case.keep_capture(observed)
     with spared(), case.visited("run"):
@@ -95,9 +95,9 @@ def _opened(house: House, failure: Failure, observed: Observed, known: list[Open
             case.add([Note("linked", f"case {known[0].number}: the same command, another failure")])
         _ask(case)
         case.add(diagnose(case.case, house.knowledge))
-    click.echo(text.below(case.case, case.number, case.document, case.budget), err=True)
+    say(text.below(case.case, case.number, case.document, case.budget))
     for trouble in house.knowledge.troubles():
-        click.echo(f"  {trouble}", err=True)
+        say(f"  {trouble}")
 
 
 def _ask(case: OpenCase) -> None:
@@ -105,7 +105,7 @@ def _ask(case: OpenCase) -> None:
     if case.house.person.channel != "terminal" or case.case.failure.expected:
         return
     answer = ""
-    with contextlib.suppress(click.Abort):  # ^C or ^D at the question skips it
+    with contextlib.suppress(click.Abort, OSError):  # ^C or ^D at the question skips it; a terminal that is gone asks nobody
         answer = case.house.person.ask("What did you expect?")
     if answer:
         case.add([Note("expected", answer)])

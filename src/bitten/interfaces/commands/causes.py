@@ -143,14 +143,18 @@ def _run(opened: OpenCase, wanted: list[Hypothesis], allowed: Allowed, timeout: 
         return []
     bench = opened.bench(allowed, timeout)
     with opened.house.person.progress(f"{text.short(text.command(opened.case.failure), 60)} in a throw-away copy"):
-        return [each for each in opened.add(checking.check(opened.case, wanted, bench)) if isinstance(each, Evidence)]
+        found = [each for each in opened.add(checking.check(opened.case, wanted, bench)) if isinstance(each, Evidence)]
+    options.say_limits(bench.sandbox)
+    return found
 
 
 def _elsewhere(opened: OpenCase, wanted: list[Hypothesis], tree: Path, allowed: Allowed, timeout: float | None) -> list[Evidence]:
     bench = opened.bench(allowed, timeout, tree.resolve())
     places = {each.id: found.place for each in wanted if (found := opened.case.latest(each))}
     with opened.house.person.progress(f"the check on {tree}"):
-        return [next(checking.check(opened.case, [each], bench, on_base=False, place=places.get(each.id, ""))) for each in wanted]
+        anew = [next(checking.check(opened.case, [each], bench, on_base=False, place=places.get(each.id, ""))) for each in wanted]
+    options.say_limits(bench.sandbox)
+    return anew
 
 
 def _costs(opened: OpenCase, wanted: list[Hypothesis]) -> str:

@@ -56,8 +56,12 @@ def verify(timeout: float | None, allowed: Allowed, number: int | None) -> None:
     bitten verify --allow-net --timeout 900
     """
     opened = House.here().case(number)
+    bench = opened.bench(allowed, timeout)
     with opened.visited("verify"):
-        opened.add(verifying.verify(opened.case, opened.bench(allowed, timeout), opened.house.person))
+        try:
+            opened.add(verifying.verify(opened.case, bench, opened.house.person))
+        finally:
+            options.say_limits(bench.sandbox)
         verification = opened.case.links[-1]
         assert isinstance(verification, Verification)
         opened.keep_proof(verification)
