@@ -52,7 +52,7 @@ def test_all_the_lines_of_the_field_together_are_left_alone():
 
 @given(st.sampled_from(SECRETS), AROUND, ENDS)
 def test_whatever_stands_around_a_secret_it_is_masked(secret, before, after):
-    if before[-1:].isalnum() or before[-1:] in "_-":  # a family's own letters begin a word: `task-…` is no `sk-…`
+    if (before[-1:].isalnum() or before[-1:] in "_-") and not before.endswith(("[31m", "[0m")):  # a family's own letters begin a word: `task-…` is no `sk-…`
         before += " "
     masked = redact(before + secret.text + after)
     assert secret.value not in masked

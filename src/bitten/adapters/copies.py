@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,9 +11,11 @@ from pathlib import Path
 
 from bitten.adapters import invitation, places
 from bitten.adapters.observe import Kept, Redact, observe, ran
+from bitten.adapters.redact import holds_placeholder
 from bitten.adapters.sandbox import Room, open_room, sweep
 from bitten.core.failure import Command
 from bitten.core.ports import Allowed, Copy, Observed
+from bitten.core.trouble import Unable
 
 ESSENTIAL = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 """Variables that a bare environment keeps: without them programs are not found, or do not start."""
@@ -56,6 +59,9 @@ class RoomCopy:
         return self.room.how
 
     def run(self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None) -> Observed:
+        if any(map(holds_placeholder, command.argv)):
+            raise Unable("command-holds-a-secret", "The command was given a secret, which is not kept, so it can't be run again as it was.",
+                         shlex.join(command.argv), "let it read the secret from a variable or a file, then:  bitten run -- CMD")
         spool = self._fresh_spool()
         env = {name: os.environ[name] for name in ESSENTIAL if name in os.environ} if bare else dict(os.environ)
         env.update(command.env)

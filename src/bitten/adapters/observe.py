@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bitten.adapters import guest_facts, metrics
@@ -19,6 +19,7 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
 
     `room` is what a copy kept from the run; None where nothing could be.
     """
+    run = replace(run, command=replace(run.command, argv=masked(run.command.argv, redact)))
     stdout, stderr, both = _texts(*printed, redact)
     story = guest_facts.read(spool, root, ended_badly=not run.ended_well)
     surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
@@ -59,6 +60,12 @@ def _refused(room: Kept | None, story: guest_facts.Story) -> tuple[str, ...]:
     asked = (f"It asked for {host}, and the copy has no network: --allow-net lets it." for host in hosts)
     denied = (f"It could not write to {path}: --allow-write {path} lets it." for path in story.denied)
     return tuple(dict.fromkeys((*room.refused, *asked, *denied)))
+
+
+def masked(argv: Sequence[str], redact: Redact) -> tuple[str, ...]:
+    """The words of a command, each in the light of the one before it: what follows `--password` is one."""
+    words = tuple(redact("\0".join(argv)).split("\0"))
+    return words if len(words) == len(argv) else tuple(redact(word) for word in argv)
 
 
 def ran(command: Command, exit_code: int | None, signal: int | None, seconds: float, hung: bool = False) -> Run:

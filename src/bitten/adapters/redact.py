@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import quote, quote_plus
 
+from bitten.core.case import Drop, Note, Rejection, Reset
+from bitten.core.ladder import Event
 from bitten.guest import _bitten_redact as guest
 
 SHORTEST = 8
@@ -35,6 +34,10 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def forms(value: str) -> Iterator[str]:
     """A value as it is, and as it stands in JSON, a URL or base64, at each of the three places that a group of bytes may begin."""
+    import base64  # noqa: PLC0415 - only where the environment holds a secret
+    import json  # noqa: PLC0415 - as above
+    from urllib.parse import quote, quote_plus  # noqa: PLC0415 - as above
+
     yield from dict.fromkeys((value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)))
     data = value.encode("utf-8", "surrogateescape")
     for before in range(3):
@@ -42,6 +45,19 @@ def forms(value: str) -> Iterator[str]:
         if whole >= SHORTEST:
             coded = base64.b64encode(b"\0" * before + data[:whole]).decode()[(0, 2, 3)[before]:]
             yield from dict.fromkeys((coded, coded.replace("+", "-").replace("/", "_")))
+
+
+def without_secrets(event: Event) -> Event:
+    """What a person typed may hold one too. All else was redacted when it was observed, and a patch has to apply as it is."""
+    match event:
+        case Note(text=words):
+            return replace(event, text=redact(words))
+        case Drop(reason=words) | Rejection(reason=words):
+            return replace(event, reason=redact(words))
+        case Reset(symptom=words, script=script):
+            return replace(event, symptom=redact(words), script=redact(script))
+        case _:
+            return event
 
 
 @dataclass(frozen=True)

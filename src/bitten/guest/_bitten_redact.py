@@ -26,7 +26,7 @@ _SHAPES = (
     ("hf_", "hugging-face-token", r"hf_[A-Za-z0-9]{30,512}"),
     ("api_org_", "hugging-face-token", r"api_org_[A-Za-z0-9]{30,512}"),
     ("wandb_v1_", "wandb-key", r"wandb_v1_\w{20,512}"),
-    ("wandb", "wandb-key", r"wandb[\w.:\s/-]{0,40}?\b(?:login|key|token)\b[^\n]{0,64}?(?<![0-9a-f])([0-9a-f]{40})"),
+    ("wandb", "wandb-key", r"wandb[\w.:\s/-]{0,40}?\b(?:login|key|token)\b[^\n‹]{0,64}?(?<![0-9a-f])([0-9a-f]{40})"),
     ("sk-", "api-key", r"sk-(?:(?:ant|proj|or|svcacct|admin|lf)-[\w-]{20,512}|[A-Za-z0-9]{20,512})"),
     ("ghp_", "github-token", r"ghp_[A-Za-z0-9]{36,512}"),
     ("gho_", "github-token", r"gho_[A-Za-z0-9]{36,512}"),
@@ -73,15 +73,15 @@ _SHAPES = (
     ("-----BEGIN", "private-key",
      r"-----BEGIN[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?:[^-]|-(?!----)){0,16384}-----END[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----"
      r"|[A-Za-z0-9+/=\s\\]{0,16384})"),
-    ("://", "url-credentials", r"://(?:([^\s/@:?#\"'<>‹›]{0,256}:[^\s/\"'<>‹›]{1,512})|([A-Za-z0-9_-]{16,512}))@"),
+    ("://", "url-credentials", r"://(?:([^\s\0/@:?#\"'<>‹›]{0,256}:[^\s\0/\"'<>‹›]{1,512})|([A-Za-z0-9_-]{16,512}))@"),
     ("earer ", "bearer-token", r"earer ([\w.~+/=-]{16,4096})"),
     ("asic ", "basic-auth", r"asic ((?=[A-Za-z+/]{0,200}[0-9=])[A-Za-z0-9+/]{16,512}={0,2})"),
-    ("machine ", "password", r"machine\s{1,9}\S{1,200}\s{1,9}login\s{1,9}\S{1,200}\s{1,9}password\s{1,9}([^\s‹›]{8,512})"),
-    ("curl ", "password", r"curl [^\n]{0,200}?(?:-u|--user)[ =]?['\"]?[^\s:'\"]{1,99}:([^\s'\"‹›]+)"),
+    ("machine ", "password", r"machine\s{1,9}[^\s‹]{1,200}\s{1,9}login\s{1,9}[^\s‹]{1,200}\s{1,9}password\s{1,9}([^\s\0‹›]{8,512})"),
+    ("curl ", "password", r"curl [^\n‹]{0,200}?(?:-u|--user)[ =]?['\"]?[^\s:'\"]{1,99}:([^\s\0'\"‹›]+)"),
     ('"username', "kaggle-key",
-     r'"username\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"[^"\n]{0,99}"\s{0,3},\s{0,3}\\{0,3}"key\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"([0-9a-f]{32,512})'),
+     r'"username\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"[^"\n‹]{0,99}"\s{0,3},\s{0,3}\\{0,3}"key\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"([0-9a-f]{32,512})'),
 )  # fmt: skip
-_ANYWHERE = ("://", "earer ", "asic ", "-----BEGIN", "/bot", "/api/webhooks/", "/webhookb2/", "hooks.slack.com/", '"username', "wandb")
+_ANYWHERE = ("://", "earer ", "asic ", "-----BEGIN", "/bot", "/api/webhooks/", "/webhookb2/", "hooks.slack.com/", '"username', "wandb", "curl ", "machine ")
 """Literals that may stand inside a word; the others must begin one, or follow another secret: `task-…` is no `sk-…`."""
 _LITERALS = tuple(literal for literal, _, _ in _SHAPES)
 
@@ -108,7 +108,7 @@ _AROUND = 48  # a name is no longer to either side of the part that was found
 # After the name: its end, what stands between, and the value, quoted or not.
 _VALUE = (
     r"\\{0,3}[\"']?(?:\s{0,9}(?:=>|:=|[=:>])\s{0,9}|(?P<option>\s{1,4}|\0|[\"'],\s{0,4}))"
-    r"(?:[bruf]{0,2}\\{0,3}(?P<quote>[\"'])(?P<quoted>(?:(?!(?P=quote))[^\\\n‹›]|\\(?!(?P=quote)).){6,4096})(?:\\{0,3}(?P=quote))"
+    r"(?:[bruf]{0,2}\\{0,3}(?P<quote>[\"'])(?P<quoted>(?:(?!(?P=quote))[^\\\n\0‹›]|\\(?!(?P=quote)).){6,4096})(?:\\{0,3}(?P=quote))"
     r"|\\{0,3}[\"']?(?P<bare>))"
 )
 _BARE = r"(?:[^\s\"',;}&\\<\0‹›]|\\(?![\"'nrt\\]))*"
@@ -119,8 +119,8 @@ _HARMLESS = (
     r"|\$[({]?[A-Za-z_]\w*|%\(|\*{3,}|\{[A-Za-z_{]|<|\[redacted|REDACTED|xxxx"
     r"|(?:disabled|enabled|required|missing|invalid|undefined|unknown|function|string)$)"
 )
-_COOKIES = r"\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?((?=[^\r\n\"'‹›]{0,200}=)[^\r\n\"'{}‹›]{8,4096})"
-_SCHEME = r"\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?:[A-Za-z0-9-]{3,20} )?(?![A-Za-z0-9-]{3,20} ‹)([^\s\"'‹›]{6,})"
+_COOKIES = r"\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?((?=[^\r\n\"'\0‹›]{0,200}=)[^\r\n\"'{}\0‹›]{8,4096})"
+_SCHEME = r"\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?(?:[A-Za-z0-9-]{3,20} )?(?![A-Za-z0-9-]{3,20} ‹)([^\s\"'\0‹›]{6,})"
 
 _made: dict[str, Any] = {}
 
@@ -128,7 +128,7 @@ _made: dict[str, Any] = {}
 def scrub(text: str, exact: Mapping[str, str] = {}) -> str:
     """The same text with what looks like a secret masked, and the values of `exact`, each with its kind. Masks nothing twice."""
     plain, escapes = (text, ()) if "\x1b" not in text else _without_escapes(text)
-    spans = _spans(plain, exact)
+    spans = _spans(plain, exact, frozenset(at for at, _ in escapes))
     if not spans:
         return text
     done: list[str] = []
@@ -181,10 +181,10 @@ def hides(name: str, value: str) -> bool:
 # ---------------------------------------------------------------------------------------------- where secrets stand
 
 
-def _spans(text: str, exact: Mapping[str, str]) -> list[Span]:
-    """Spans apart from one another. Those that overlap become one, of the first one's kind."""
+def _spans(text: str, exact: Mapping[str, str], breaks: frozenset[int]) -> list[Span]:
+    """Spans apart from one another. Those that overlap become one, of the first one's kind. A word may begin at `breaks` too."""
     spans: list[Span] = []
-    for start, end, kind in sorted(_candidates(text, exact)):
+    for start, end, kind in sorted(_candidates(text, exact, breaks)):
         if spans and start < spans[-1][1]:
             spans[-1] = (spans[-1][0], max(spans[-1][1], end), spans[-1][2])
         else:
@@ -204,13 +204,13 @@ def _with_what_touches(text: str, end: int) -> int:
     return end
 
 
-def _candidates(text: str, exact: Mapping[str, str]) -> Iterator[Span]:
+def _candidates(text: str, exact: Mapping[str, str], breaks: frozenset[int]) -> Iterator[Span]:
     for value, kind in exact.items():
         for at in _all(_without_placeholders(text), value) if value in text else ():
             yield at, at + len(value), kind
     for literal, kind, expression in _SHAPES:
         for at in _all(text, literal):
-            begins = literal in _ANYWHERE or not (at and text[at - 1].isalnum())
+            begins = literal in _ANYWHERE or not (at and text[at - 1].isalnum()) or at in breaks
             found = _match(expression, text, at) if begins else None
             if found:
                 yield (*(found if found != _LINE else _line(text, at)), kind)
@@ -327,31 +327,33 @@ def _without_placeholders(text: str) -> str:
 # ---------------------------------------------------------------------------------------------- colours
 
 
-def _without_escapes(text: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """The text as it is read on a terminal, and each escape that was taken out: where it would stand, where it stood, and itself."""
+def _without_escapes(text: str) -> tuple[str, list[tuple[int, str]]]:
+    """The text as it is read on a terminal, and each escape that was taken out, with where it would stand."""
     parts = text.split("\x1b")
     kept, escapes = [parts[0]], []
-    plain = position = len(parts[0])
+    plain = len(parts[0])
     for part in parts[1:]:
         length = _length_of_escape(part)
-        escapes.append((plain, position, "\x1b" + part[:length]))
-        kept.append(part[length:])
-        plain += len(part) - length
-        position += 1 + len(part)
+        if length:
+            escapes.append((plain, "\x1b" + part[:length]))
+        kept.append(part[length:] if length else "\x1b" + part)
+        plain += len(kept[-1])
     return "".join(kept), escapes
 
 
+_FINAL, _BARE_FINAL = "mKJHABCDEFGSTdfhlnrsu", "mKJH"
+
+
 def _length_of_escape(part: str) -> int:
-    """Of `[1;31m`, `]0;title BEL`, `(B`: up to the character that ends it."""
+    """Of `[1;31m`, `]0;title BEL`, `(B`. What is no escape that programs use is text: a secret may begin there."""
     if part[:1] == "]":
-        bell = part.find("\x07", 0, 200)
-        return bell + 1 if bell >= 0 else 1
+        return part.find("\x07", 0, 200) + 1
     if part[:1] != "[":
-        return 2 if part[:1] in ("(", ")") else min(len(part), 1)
+        return 2 if part[:2] in ("(B", "(0", ")B", ")0") else 0
     at = 1
-    while at < len(part) and at < 64 and part[at] in "0123456789;:?<=>!\"#$%&'()*+,-./ ":
+    while at < len(part) and at < 64 and part[at] in "0123456789;:?":
         at += 1
-    return min(len(part), at + 1)
+    return at + 1 if part[at:at + 1] in (_FINAL if at > 1 else _BARE_FINAL) and at < len(part) else 0
 
 
 def _in_full(spans: list[Span], escapes: Any) -> Iterator[tuple[int, int, str, str]]:
@@ -359,12 +361,12 @@ def _in_full(spans: list[Span], escapes: Any) -> Iterator[tuple[int, int, str, s
     at = shift = 0
     for start, end, kind in spans:
         while at < len(escapes) and escapes[at][0] <= start:
-            shift += len(escapes[at][2])
+            shift += len(escapes[at][1])
             at += 1
         first, inside = start + shift, []
         while at < len(escapes) and escapes[at][0] < end:
-            inside.append(escapes[at][2])
-            shift += len(escapes[at][2])
+            inside.append(escapes[at][1])
+            shift += len(escapes[at][1])
             at += 1
         yield first, end + shift, placeholder(kind, end - start), "".join(inside)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bitten.adapters import config, places
 from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
-from bitten.adapters.redact import redact
+from bitten.adapters.redact import redact, without_secrets
 from bitten.adapters.root import root_of
 from bitten.adapters.terminal import Terminal, WallClock
 from bitten.core.case import Note, Visit
@@ -172,7 +172,7 @@ class OpenCase:
     def add(self, events: Iterable[Event]) -> list[Event]:
         """Append each event as it comes: what was completed stays, whatever happens to the next one."""
         added = []
-        for event in events:
+        for event in map(without_secrets, events):
             self._case = advance(self._case, event)
             self.journal.append(event, self.house.person.name, self.house.person.channel)
             added.append(event)
