@@ -17,6 +17,7 @@ import msgspec
 
 from bitten.adapters import places
 from bitten.adapters.locks import Lock
+from bitten.adapters.redact import holds_placeholder
 from bitten.core.failure import Command
 from bitten.core.ports import Observed
 from bitten.core.prediction import Json
@@ -212,7 +213,7 @@ def run_sh(command: Command, redact: Redact) -> str:
     lines = ["#!/bin/sh", f"cd {shlex.quote(command.cwd)} || exit", *(_export(*each, redact) for each in sorted(command.env.items()))]
     typed = shlex.join(command.argv)
     shown = redact(typed)
-    if shown != typed:
+    if shown != typed or holds_placeholder(shown):
         lines.append("# A secret was taken out of the command below: put it back by hand.")
     return "\n".join((*lines, shown)) + "\n"
 

@@ -219,6 +219,14 @@ def table(rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
+def masked(places: Iterable[tuple[str, str]]) -> str:
+    """What was masked in the two files that a person reads, in one line; nothing when nothing was. `places` are files and kinds."""
+    read = [kind for file, kind in places if file in ("debug.md", "capture/output")]
+    kinds = ", ".join(sorted(set(read)))
+    count = "1 secret was" if len(read) == 1 else f"{len(read)} secrets were"
+    return f"  {count} masked ({kinds}):  bitten show --show-redactions" if read else ""
+
+
 def short(value: Json, limit: int = 160) -> str:
     return _shorten(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), limit)
 

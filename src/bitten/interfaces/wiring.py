@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bitten.adapters.repo import GitRepo
     from bitten.adapters.runner import HereRunner
     from bitten.adapters.sizes import Tidied
+    from bitten.adapters.redact import Masked
     from bitten.steps.check import Bench
     from bitten.testing import Proof
 
@@ -160,6 +161,12 @@ class OpenCase:
 
     def following(self) -> str:
         return text.following(self.case, self.budget)
+
+    def redactions(self) -> list[Masked]:
+        """Every place in the case's files where a secret was masked."""
+        from bitten.adapters.redact import masked
+
+        return list(masked(self.folder.path))
 
     def bench(self, allowed: Allowed = Allowed(), timeout: float | None = None, tree: Path | None = None) -> Bench:
         """Where this case's checks are done; `tree` is another one than the project's."""

@@ -30,9 +30,10 @@ def overview() -> None:
 @click.argument("name", required=False, metavar="[H]")
 @click.option("--all", "everything", is_flag=True, help="Every hypothesis.")
 @click.option("--evidence", is_flag=True, help="The evidence for each.")
+@click.option("--show-redactions", "redactions", is_flag=True, help="Where secrets were masked, and of what kind; never what they were.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @options.case
-def show(name: str | None, everything: bool, evidence: bool, as_json: bool, number: int | None) -> None:
+def show(name: str | None, everything: bool, evidence: bool, redactions: bool, as_json: bool, number: int | None) -> None:
     """Show the case, or all that was gathered for one hypothesis.
 
     \b
@@ -43,6 +44,9 @@ def show(name: str | None, everything: bool, evidence: bool, as_json: bool, numb
     opened = House.here().case(number)
     if as_json:
         click.echo(json.dumps(plain(opened), ensure_ascii=False, indent=1))
+    elif redactions:
+        places = [(each.kind, f"{each.file}:{each.line}", f"{each.length} characters") for each in opened.redactions()]
+        click.echo(text.table(places) if places else "nothing was masked in this case.")
     elif name or evidence:
         wanted = [h for h in opened.case.hypotheses if not name or name.lower() in (h.id, h.id[1:])]
         click.echo(
