@@ -49,6 +49,9 @@ def test_no_value_of_a_secret_is_left_in_any_file_of_ours(tmp_path, monkeypatch)
     found = {f"{path.relative_to(tmp_path)}: {value}"
              for path, text in _files(project, tmp_path) for value in values if _holds(text, value)}
     assert not found, "\n".join(sorted(found)[:40])
+    shown = project.bitten("show", "--show-redactions", **env).stdout
+    assert "github-token" in shown and "debug.md:" in shown and "characters" in shown and not any(value in shown for value in values)
+    assert "secrets were masked (" in done.stderr
     assert "›" in (project.case() / "debug.md").read_text("utf-8")
 
 
@@ -65,3 +68,22 @@ def _files(project, place):
         text = path.read_bytes()
         assert path.suffix != ".pack", "objects are loose, or this test sees nothing"
         yield path, zlib.decompress(text) if text[:1] == b"\x78" and path.parent.parent.name == "objects" else text
+
+
+def test_a_command_that_was_given_a_secret_is_not_run_again_without_it(tmp_path):
+    project = Project(tmp_path, {"main.py": "raise ValueError('no login')\n"})
+    project.bitten("run", "--", sys.executable, "main.py", "--password", some(12))
+    assert "# A secret was taken out" in (project.case() / "run.sh").read_text("utf-8")
+    told = ("--supports-if", "symptom.depends == true", "--refutes-if", "symptom.depends == false")
+    project.bitten("suspect", "the rate is too high", "--check", "env:LR=0.1", *told)
+    name = next(h["id"] for h in project.show()["hypotheses"] if h["source"].startswith("person:"))
+    done = project.bitten("check", name)
+    assert "not kept" in done.stdout + done.stderr, done.stdout + done.stderr
+    assert project.slug(done) == "command-holds-a-secret" and done.returncode == 4
+
+
+def test_a_check_that_holds_a_secret_is_not_taken(tmp_path):
+    project = Project(tmp_path, {"main.py": "raise ValueError('no login')\n"})
+    project.bitten("run", "--", sys.executable, "main.py")
+    done = project.bitten("suspect", "no login", "--check", f"python x.py --password {some(12)}", "--supports-if", "a == 1", "--refutes-if", "a == 2")
+    assert project.slug(done) == "suspect-holds-a-secret" and done.returncode == 2

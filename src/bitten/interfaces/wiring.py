@@ -26,10 +26,10 @@ from bitten.interfaces import text
 
 if TYPE_CHECKING:
     from bitten.adapters.knowledge import Playbooks
+    from bitten.adapters.redact import Masked
     from bitten.adapters.repo import GitRepo
     from bitten.adapters.runner import HereRunner
     from bitten.adapters.sizes import Tidied
-    from bitten.adapters.redact import Masked
     from bitten.steps.check import Bench
     from bitten.testing import Proof
 

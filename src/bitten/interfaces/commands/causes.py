@@ -12,10 +12,10 @@ from bitten.core.case import Evidence, Hypothesis
 from bitten.core.ladder import hour_is_up
 from bitten.core.next import undecided
 from bitten.core.ports import Allowed
-from bitten.core.trouble import Refused, gate
+from bitten.core.trouble import BadInput, Refused, gate
 from bitten.interfaces import text
 from bitten.interfaces.commands import options
-from bitten.interfaces.wiring import House, OpenCase
+from bitten.interfaces.wiring import House, OpenCase, redact
 from bitten.steps import check as checking
 from bitten.steps import confirm as confirming
 from bitten.steps.diagnose import diagnose as diagnosing
@@ -64,6 +64,9 @@ def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tup
         --supports-if "symptom.depends == true" --refutes-if "symptom.depends == false"
     """
     opened = House.here().case(number)
+    if any(redact(each) != each for each in (claim, look, supports_if, refutes_if)):
+        raise BadInput("suspect-holds-a-secret", "The hypothesis or its check holds what looks like a secret.", "Both are kept.",
+                       "let the check read it from a variable or a file")
     with opened.visited("suspect"):
         _within_the_hour(opened)
         hypothesis = suspecting(opened.case, claim, look, supports_if, refutes_if, scope, opened.house.person, opened.house.read)
