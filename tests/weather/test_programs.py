@@ -199,7 +199,7 @@ def test_it_draws_with_curses(project):
     (theirs, code), (drawn, end) = on_screen(project, *command), on_screen(project, *BITTEN, "run", "--", *command)
     assert drawn == theirs and b"epoch" in drawn
     assert code == end == 3
-    hold(Row(SECTION, "draws with curses", "the same bytes reach the screen, in the terminal's own size", "the case", 3))
+    hold(Row(SECTION, "draws with curses", "the same bytes reach the screen, and its keys reach it one by one", "the case", 3))
 
 
 def test_the_terminal_goes_away(project):

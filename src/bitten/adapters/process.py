@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from bitten.adapters.modes import Followed
 from bitten.adapters.tape import Tape
 from bitten.core.trouble import Unable
 
@@ -76,6 +77,7 @@ class _Streams:
         self.readers: dict[int, int] = {}
         self.writers: dict[int, int] = {}
         self.terminal: int | None = None
+        self.modes: Followed | None = None
         if any(terminals):
             self._add_terminal([stream for stream in (1, 2) if terminals[stream - 1]])
         for stream in (1, 2):
@@ -87,7 +89,7 @@ class _Streams:
 
     def _add_terminal(self, streams: list[int]) -> None:
         reader, writer = pty.openpty()
-        _pass_bytes_unchanged(writer)
+        self.modes = Followed(reader)
         for stream in streams:
             self._add(stream, reader, writer)
         self.terminal = reader
@@ -102,6 +104,10 @@ class _Streams:
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
         return changed
 
+    def follow_modes(self) -> None:
+        if self.modes is not None:
+            self.modes.follow()
+
     def close_childs(self) -> None:
         for writer in set(self.writers.values()):
             os.close(writer)
@@ -113,14 +119,6 @@ def _real_size() -> bytes:
         with contextlib.suppress(OSError):
             return fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
     return struct.pack("HHHH", 24, 80, 0, 0)
-
-
-def _pass_bytes_unchanged(terminal: int) -> None:
-    """The real terminal turns NL into CR NL and echoes; a second time would double it."""
-    mode = termios.tcgetattr(terminal)
-    mode[1] &= ~termios.OPOST
-    mode[3] &= ~termios.ECHO
-    termios.tcsetattr(terminal, termios.TCSANOW, mode)
 
 
 def _spawn(argv: Sequence[str], env: Mapping[str, str], streams: _Streams) -> int:
@@ -214,6 +212,8 @@ class _Pump:
             data = b""
         if not data:
             return self._close(reader)
+        if reader == self.streams.terminal:
+            self.streams.follow_modes()
         stream = self.streams.readers[reader]
         self._pass_on(stream, data)
         with contextlib.suppress(OSError):  # no room in memory: the command goes on untaped
@@ -235,6 +235,8 @@ class _Pump:
                     self._close(reader)  # the command meets the broken pipe that it would have met
 
     def _close(self, reader: int) -> None:
+        if self.streams.modes is not None and reader == self.streams.terminal:
+            self.streams.modes.end()
         self.selector.unregister(reader)
         self.open.discard(reader)
         os.close(reader)
@@ -252,6 +254,7 @@ class _Pump:
         if not pid:
             return
         if os.WIFSTOPPED(status):  # ^Z stopped the command: stop with it, and go on with it
+            self.streams.follow_modes()
             os.kill(os.getpid(), signal.SIGSTOP)
             os.kill(self.pid, signal.SIGCONT)
         else:

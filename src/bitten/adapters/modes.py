@@ -1,0 +1,53 @@
+"""Terminal modes of a command: what it sets on the terminal that it writes to holds for the one that its keys come from.
+
+The two are one to a program that runs plainly, and curses sets modes on its output. Limits: output modes are not followed,
+and a change is seen at the next output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import termios
+from typing import Any
+
+_INPUT, _OUTPUT, _LOCAL, _KEYS = 0, 1, 3, 6
+"""Places in what `tcgetattr` returns."""
+
+
+class Followed:
+    """`terminal` is ours, that the command writes to; its keys come from our stdin, where that is a terminal too."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal, self._has_keys = terminal, os.isatty(0)
+        self._begin()
+        self._first = self._seen = termios.tcgetattr(terminal)
+
+    def _begin(self) -> None:
+        """As the real one is, but that NL is passed on: the real one turns it into CR NL, and would do so twice."""
+        mode = termios.tcgetattr(0 if self._has_keys else self._terminal)
+        mode[_OUTPUT] &= ~termios.OPOST
+        termios.tcsetattr(self._terminal, termios.TCSANOW, mode)
+
+    def follow(self) -> None:
+        now = termios.tcgetattr(self._terminal)
+        if now != self._seen:
+            self._set(now)
+
+    def end(self) -> None:
+        """As it was, should the command have ended without doing so."""
+        if self._seen != self._first:
+            self._set(self._first)
+
+    def _set(self, wanted: list[Any]) -> None:
+        """Change on the real one just what was changed on ours."""
+        with contextlib.suppress(termios.error):  # it was hung up: no more keys will come
+            if self._has_keys:
+                real = termios.tcgetattr(0)
+                for word in (_INPUT, _LOCAL):
+                    changed = wanted[word] ^ self._seen[word]
+                    real[word] = (real[word] & ~changed) | (wanted[word] & changed)
+                pairs = zip(wanted[_KEYS], self._seen[_KEYS], real[_KEYS], strict=True)
+                real[_KEYS] = [want if want != seen else have for want, seen, have in pairs]
+                termios.tcsetattr(0, termios.TCSANOW, real)
+        self._seen = wanted
