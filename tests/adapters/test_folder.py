@@ -52,7 +52,7 @@ def test_nothing_is_made_by_looking(tmp_path):
 def test_cases_are_found_by_number_and_one_is_current(tmp_path):
     room = cases(tmp_path)
     first, second = room.create("one"), room.create("two")
-    (room.home / "10-ten").mkdir()
+    (tmp_path / ".bitten" / "10-ten").mkdir()
     assert [case.number for case in room.all()] == [1, 2, 10]
     assert room.create("next").number == 11
     assert room.find(2) == second
@@ -66,7 +66,7 @@ def test_cases_are_found_by_number_and_one_is_current(tmp_path):
 def test_a_current_case_that_is_gone_is_none(tmp_path):
     room = cases(tmp_path)
     room.create("one")
-    room.switch(CaseFolder(room.home / "9-gone"))
+    room.switch(CaseFolder(tmp_path / ".bitten" / "9-gone"))
     assert room.current() is None
 
 

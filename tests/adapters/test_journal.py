@@ -19,6 +19,7 @@ from bitten.core.trouble import Refused, Unable
 
 
 def at(folder: Path) -> FileJournal:
+    (folder / ".bitten" / "1-case").mkdir(mode=0o700, parents=True, exist_ok=True)
     return FileJournal(folder / ".bitten" / "1-case", folder / "state", now=lambda: 7.0)
 
 
@@ -79,7 +80,6 @@ def test_cut_anywhere_no_completed_line_is_lost(tmp_path):
     ends = [n + 1 for n, byte in enumerate(whole) if byte == ord("\n")]
     expected = {count: fold(entry.event for entry in first.entries()[:count]) for count in range(len(ends) + 1)}
     journal = at(tmp_path / "cut")
-    journal.file.parent.mkdir(parents=True)
     for cut in range(len(whole) + 1):
         journal.file.write_bytes(whole[:cut])
         complete = sum(end <= cut for end in ends)

@@ -51,3 +51,17 @@ def test_the_file_does_not_grow_with_the_output(small, place):
         tape.add(1, b"x" * 17)
     tape.close()
     assert place.stat().st_size <= 30
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(min_size=1, max_size=33)), max_size=30))
+def test_another_process_finds_on_a_tape_what_its_writer_would_have_read(small, place, parts):
+    tape = Tape(place)
+    for stream, data in parts:
+        tape.add(stream, data)
+    told, found = Tape.found(place, tape.marks), Tape.found(place)
+    assert [told.read(), told.read(1), told.read(2)] == [tape.read(), tape.read(1), tape.read(2)]
+    assert found.read() == found.read(1)
+    assert found.read().replace(b"bytes", b"")[-20:] == tape.read().replace(b"bytes", b"")[-20:]
+    for each in (tape, told, found):
+        each.close()

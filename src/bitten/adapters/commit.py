@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from .store import Changed, Entry, Git, Store, index_lines
 
 _IN_BETWEEN = {"MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert",
                "rebase-merge": "rebase", "rebase-apply": "rebase"}
+LATEST = 50
+"""Commits among which one of ours is looked for: a person may have gone on meanwhile."""
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _FAILED_AT = re.compile(r"^error: (?:patch failed: (.+):\d+|(.+?): (?:does not exist in|already exists in|does not match) index)$", re.M)
 
@@ -53,7 +55,16 @@ class Commit:
             self._put(self.store.changes(base, tree), env)
             self._commit(message, Path(folder), env)
         made = self._head() or ""
-        self._take_up(self.store.changes(base, self.store.git("rev-parse", f"{made}^{{tree}}").decode().strip()))
+        self._take_up(self.store.changes(base, self._tree(made)))
+        return made
+
+    def finished(self, trailers: Sequence[str]) -> str:
+        """A commit of ours that a kill kept us from telling of; its second half, the person's index, is done where HEAD is still there."""
+        latest = self.person.run("log", f"-{LATEST}", "-z", "--format=%H%n%B").stdout.decode("utf-8", "replace").split("\0")
+        made = next((lines[0] for each in latest if set(trailers) <= {*(lines := each.splitlines())}), "")
+        if made and made == self._head():
+            parent = self.person.word("rev-parse", "--verify", "--quiet", f"{made}^")
+            self._take_up(self.store.changes(self._tree(parent) if parent else self.store.empty_tree(), self._tree(made)))
         return made
 
     def _head(self) -> str | None:
@@ -62,18 +73,23 @@ class Commit:
     def _base(self) -> str:
         """The tree of HEAD; of a branch without a commit, the empty one."""
         head = self._head()
-        return self.store.git("rev-parse", f"{head}^{{tree}}").decode().strip() if head else self.store.empty_tree()
+        return self._tree(head) if head else self.store.empty_tree()
+
+    def _tree(self, commit: str) -> str:
+        return self.store.git("rev-parse", f"{commit}^{{tree}}").decode().strip()
 
     def _temporary_index(self) -> tempfile.TemporaryDirectory[str]:
         self.store.git  # noqa: B018 - lays the store where there is none yet
-        return tempfile.TemporaryDirectory(prefix="commit-", dir=self.store.home)
+        return tempfile.TemporaryDirectory(prefix=f"commit-{os.getpid()}-", dir=self.store.home)
 
     def _check_that_it_may(self) -> None:
         doing = next((what for name, what in _IN_BETWEEN.items() if self._in_git_dir(name).exists()), None)
         gate(doing is None, "commit-in-between", f"A {doing} is under way here.", "A commit now would become a part of it.",
              "finish it or abort it, then:  bitten close")
         if self._in_git_dir("index.lock").exists():
-            raise Unable("git-index-locked", "Another git command holds the index.", way="wait for it, then:  bitten close")
+            raise Unable("git-index-locked", "Another git command holds the index, or was killed while it did.",
+                         f"{self._in_git_dir('index.lock')} is there.",
+                         "wait for it, or remove that file when no git is at work, then:  bitten close")
         for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
             if self.person.word("var", who) is None:
                 raise Unable("git-identity", "Git does not know who commits.",

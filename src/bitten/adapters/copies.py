@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bitten.adapters import invitation, places
+from bitten.adapters.held import held_folder
 from bitten.adapters.observe import Kept, Redact, observe, ran
 from bitten.adapters.redact import holds_placeholder
 from bitten.adapters.sandbox import Room, open_room, sweep
@@ -34,7 +35,7 @@ class Copies:
 
     @contextmanager
     def copy(self, allowed: Allowed = Allowed()) -> Iterator[Copy]:
-        with places.spool() as spool:
+        with held_folder(places.memory()) as spool:
             sweep(places.scratch())
             shared = [spool, places.cache()]
             with open_room(self.tree, places.scratch(), shared, allowed.write, allowed.net) as room:

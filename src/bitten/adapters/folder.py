@@ -126,17 +126,20 @@ class Cases:
     def __init__(self, root: Path, redact: Redact) -> None:
         self._root, self._redact = root, redact
 
-    def create(self, message: str) -> CaseFolder:
-        """A folder under the next free number, made current."""
-        home = lay(self._root)
-        with Lock(home / "cases.lock"):
+    def create(self, message: str, begin: Callable[[CaseFolder], None] = lambda _: None) -> CaseFolder:
+        """A folder under the next free number, made current when `begin` has written its first event: until then it is no case."""
+        with self.held():
             number = max((case.number for case in self.all()), default=0) + 1
-            case = CaseFolder(home / f"{number}-{slug(self._redact(message))}")
-            case.path.mkdir(mode=0o700)
-        for folder in (case.capture, case.evidence):
-            folder.mkdir(mode=0o700)
+            case = CaseFolder(lay(self._root) / f"{number}-{slug(self._redact(message))}")
+            for folder in (case.path, case.capture, case.evidence):
+                folder.mkdir(mode=0o700)
+            begin(case)
         self.switch(case)
         return case
+
+    def held(self) -> Lock:
+        """No other command begins a case meanwhile."""
+        return Lock(lay(self._root) / "cases.lock")
 
     def all(self) -> list[CaseFolder]:
         every = (path for home in homes(self._root) for path in home.glob("[0-9]*-*"))

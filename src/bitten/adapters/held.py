@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +18,7 @@ def held_folder(base: Path) -> Iterator[Path]:
     A lock and not the process's number decides that: numbers come back, and two containers may share one base.
     """
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = base / f"{os.getpid()}-{secrets.token_hex(4)}"
+    folder = base / f"{os.getpid()}-{os.urandom(4).hex()}"
     with _locked(_lock_of(folder)):
         try:
             folder.mkdir(mode=0o700)
@@ -31,11 +29,16 @@ def held_folder(base: Path) -> Iterator[Path]:
 
 def abandoned(base: Path) -> Iterator[Path]:
     """Each folder that a killed bitten left, held by us while the loop looks at it; the looker forgets it, or leaves it for later."""
-    for name in sorted(each for each in os.listdir(base) if each.endswith(".lock")):  # noqa: PTH208 - one listing is all that this may cost
+    for name in sorted(left_over(base)):
         with contextlib.suppress(OSError), (base / name).open("r+") as lock:  # held by the living, or gone meanwhile
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(lock, base / name):
                 yield (base / name).with_suffix("")
+
+
+def left_over(base: Path) -> Iterator[str]:
+    """Names of locks that may be those of a killed bitten: for a first, cheap look."""
+    return (each for each in os.listdir(base) if each.endswith(".lock"))  # noqa: PTH208 - one listing is all that this may cost
 
 
 def sweep(base: Path) -> None:
@@ -51,6 +54,8 @@ def owner(folder: Path) -> int:
 
 def forget(folder: Path) -> None:
     """First the folder, then its lock: whatever stops us in between, the next sweep finds the rest."""
+    import shutil  # noqa: PLC0415 - a command that only looks makes no folder
+
     _unlock_folders(folder)
     shutil.rmtree(folder, ignore_errors=True)
     if not folder.exists():

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -100,7 +100,7 @@ class GitRepo:
 
     def _differing(self, commit: str) -> list[str]:
         """`git diff` freshens the index that it reads, whatever it is told: it gets a copy."""
-        with tempfile.TemporaryDirectory(prefix="index-", dir=lay(self._root)) as folder:
+        with tempfile.TemporaryDirectory(prefix=f"index-{os.getpid()}-", dir=lay(self._root)) as folder:
             index = Path(self._person.word("rev-parse", "--path-format=absolute", "--git-path", "index") or "index")
             if index.exists():
                 shutil.copy2(index, f"{folder}/index")
@@ -128,6 +128,9 @@ class GitRepo:
         made = commit.make(patch, files, message)
         self.notes += commit.notes
         return made
+
+    def finished(self, trailers: Sequence[str]) -> str:
+        return self._commit().finished(trailers)
 
     def _commit(self) -> Commit:
         if not self._is_git:

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bitten.adapters import guest_facts, places, process
+from bitten.adapters import invitation, places, process
 from bitten.adapters.observe import Redact, observe, ran
+from bitten.adapters.sitting import Killed, Sitting
 from bitten.adapters.tape import Tape
 from bitten.core.failure import Command
 from bitten.core.ports import Observed
+
+UNSEEN = "bitten was killed while this ran: nobody saw how it ended, and its stdout and stderr can't be told apart"
 
 
 @dataclass(frozen=True)
@@ -22,14 +25,34 @@ class HereRunner:
     probes: Sequence[Path]
     redact: Redact
 
-    def run(self, command: Command) -> Observed:
-        """Raises: Unable, when the command can't be started."""
-        with places.spool() as spool:
-            tape = Tape(spool / "output")
-            env = {**os.environ, **command.env}
-            env.update(guest_facts.env_for(spool, places.cache(), self.probes, False, env))
-            ended = process.run(command.argv, env, tape)
-            printed = (tape.read(1), tape.read(2), tape.read())
-            tape.close()
-            observed = observe(ran(command, ended.exit, ended.signal, ended.seconds), printed, spool, self.root, self.redact)
-            return replace(observed, interrupted=ended.interrupted)
+    def run(self, command: Command, sitting: Sitting, expected: Sequence[str] = ()) -> Observed:
+        """What it shows is in the sitting until that ends: a kill before then loses none of it.
+
+        Raises: Unable, when the command can't be started.
+        """
+        sitting.runs(command, expected)
+        tape = Tape(sitting.output)
+        env = {**os.environ, **command.env}
+        env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
+        ended = process.run(command.argv, env, tape, sitting.started)
+        sitting.ended(ended, tape.marks)
+        return observed(command, ended, tape, sitting.folder, self.root, self.redact)
+
+
+def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Observed | None:
+    """What a run showed whose bitten was killed: None when nothing tells that it failed, and its end was not seen."""
+    tape, ended = killed.tape(), killed.ended
+    if tape is None:
+        return None
+    seen = observed(command, ended or process.Ended(None, None, killed.seconds), tape, killed.folder, root, redact)
+    if ended is not None:
+        return seen
+    around = replace(seen.surroundings, notes=(*seen.surroundings.notes, UNSEEN))
+    return replace(seen, surroundings=around) if any(not crash.handled for crash in seen.crashes) else None
+
+
+def observed(command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact) -> Observed:
+    printed = (tape.read(1), tape.read(2), tape.read())
+    tape.close()
+    seen = observe(ran(command, ended.exit, ended.signal, ended.seconds), printed, spool, root, redact)
+    return replace(seen, interrupted=ended.interrupted)

@@ -1,26 +1,50 @@
 """What a command printed: its first MiB and its last four, in a file in memory, so that a kill loses nothing.
 
-The tape does not redact (the reader must) and does not know a progress bar from a log line.
+How much was printed in all stands in a file beside it: without it nobody could tell where the ring begins. Which stream a
+byte came from is known to a living tape alone, unless it says so by `marks`. The tape does not redact (the reader must) and
+does not know a progress bar from a log line.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 HEAD = 1 << 20
 RING = 4 << 20
 """Bytes kept from the beginning and from the end (notes/capture.md, section 3)."""
 
+_NEW = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+
+
+def _counter(path: Path) -> Path:
+    return path.with_name(path.name + ".count")
+
 
 class Tape:
     """Bytes of several streams in the order they came. `path` must lie in a folder of mode 0700."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._file, self._count = (os.open(each, _NEW, 0o600) for each in (path, _counter(path)))
         self._written = 0
         self._segments: deque[tuple[int, int, int]] = deque()
+
+    @classmethod
+    def found(cls, path: Path, marks: Iterable[Iterable[int]] = ()) -> Tape:
+        """What a killed bitten taped. Without its `marks` all counts as stdout."""
+        tape = cls.__new__(cls)
+        tape._file, tape._count = (os.open(each, os.O_RDONLY | os.O_CLOEXEC) for each in (path, _counter(path)))
+        tape._written = int.from_bytes(os.pread(tape._count, 8, 0), "little")
+        told = [(kind, start, end) for kind, start, end in marks]
+        tape._segments = deque(told or [(1, 0, tape._written)])
+        return tape
+
+    @property
+    def marks(self) -> list[tuple[int, int, int]]:
+        """Stream, start and end of each stretch that is kept."""
+        return list(self._segments)
 
     def add(self, stream: int, data: bytes) -> None:
         """Append what came on a stream (1 is stdout, 2 is stderr)."""
@@ -31,6 +55,7 @@ class Tape:
             os.pwrite(self._file, part, place)
             self._written += len(part)
             data = data[len(part):]
+        os.pwrite(self._count, self._written.to_bytes(8, "little"), 0)
 
     def read(self, stream: int | None = None) -> bytes:
         """All that was kept, or one stream's share. A gap is marked by a line that says how many bytes it swallowed."""
@@ -40,6 +65,7 @@ class Tape:
 
     def close(self) -> None:
         os.close(self._file)
+        os.close(self._count)
 
     def _mark(self, stream: int, size: int) -> None:
         start, end = self._written, self._written + size

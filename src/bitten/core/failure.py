@@ -21,7 +21,7 @@ class Command:
 
 @noun
 class Run:
-    """One command, run once, never edited. `exit` is None when a signal or a hang ended it."""
+    """One command, run once, never edited. `exit` is None when a signal or a hang ended it, or when nobody saw its end."""
 
     command: Command
     exit: int | None
@@ -38,6 +38,8 @@ def ending(run: Run) -> str:
     """How a run ended, in words."""
     if run.hung:
         return "no end: it hung"
+    if run.signal is None and run.exit is None:
+        return "an end that nobody saw"
     return f"signal {run.signal}" if run.signal else f"exit {run.exit}"
 
 

@@ -137,6 +137,10 @@ class Repo(Protocol):
         """The tree that a commit of these on HEAD would have. Raises: Refused `fix-entangled` when the patch does not apply there."""
         ...
 
+    def finished(self, trailers: Sequence[str]) -> str:
+        """The commit whose message has all these lines, of the latest few; the index is brought up to it. Empty where there is none."""
+        ...
+
     def commit(self, patch: str, files: Mapping[str, bytes], message: str) -> str:
         """Commit a patch and files on HEAD, in a temporary index; the person's index and work in progress stay as they were."""
         ...

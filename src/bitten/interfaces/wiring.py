@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bitten.adapters import config, places
+import click
+
+from bitten.adapters import config, held, places
 from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
 from bitten.adapters.redact import redact, without_secrets
 from bitten.adapters.root import root_of
+from bitten.adapters.sitting import Sitting, sitting
 from bitten.adapters.terminal import Terminal, WallClock
 from bitten.core.case import Note, Visit
-from bitten.core.failure import Failure
+from bitten.core.failure import Failure, Run
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Allowed, Observed
 from bitten.core.proof import Fix, Lesson, Verification
-from bitten.core.trouble import BadInput, Unable
+from bitten.core.trouble import BadInput, Refused, Unable
 from bitten.interfaces import text
 
 if TYPE_CHECKING:
@@ -38,6 +42,9 @@ __all__ = ["House", "OpenCase", "Terminal", "Tidied", "end_like", "keep_report",
 # Each import below its own definition is one that a look at a case does without: together they cost more than the look.
 # ruff: noqa: PLC0415
 
+RECENT = 40
+"""Events that debug.md may lag behind the journal: more than any one command adds."""
+
 
 @dataclass
 class House:
@@ -46,10 +53,35 @@ class House:
     root: Path
     person: Terminal = field(default_factory=Terminal)
     clock: WallClock = field(default_factory=WallClock)
+    _said: set[str] = field(default_factory=set)
 
     @classmethod
     def here(cls) -> House:
-        return cls(root_of(Path.cwd()))
+        """The project around the current folder; what killed commands left in it is put in order, and said."""
+        house = cls(root_of(Path.cwd()))
+        for line in house.recovered():
+            house.say(line)
+        return house
+
+    def recovered(self) -> list[str]:
+        """What killed commands left here: one line each."""
+        if not any(held.left_over(places.memory())):
+            return []
+        from bitten.adapters.recovery import recover
+        from bitten.interfaces.commands.capture import rescued
+
+        return recover(self.root, redact, lambda observed, expected: rescued(self, observed, expected))
+
+    def sitting(self) -> AbstractContextManager[Sitting]:
+        """A command at work: should it be killed, the next one goes on for it."""
+        return sitting(self.root)
+
+    def say(self, line: str) -> None:
+        """What a person should know, but did not ask for; once."""
+        if line in self._said:
+            return
+        self._said.add(line)
+        click.echo(click.style(f"  {line}", dim=True), err=True)
 
     @cached_property
     def repo(self) -> GitRepo:
@@ -94,21 +126,26 @@ class House:
 
     def load(self, folder: CaseFolder) -> OpenCase:
         journal = FileJournal(folder.path, places.state())
-        return OpenCase(self, folder, journal, journal.load())
+        case = OpenCase(self, folder, journal, journal.load())
+        case.report()
+        return case
 
     def case(self, number: int | None = None) -> OpenCase:
-        """The case of that number, else the current one. Raises: BadInput `no-such-case`, `no-case`."""
+        """The case of that number, else the current one. Raises: BadInput `no-such-case`, `no-case`; Unable `case-gone`."""
         folder = self.cases.find(number) if number is not None else self.cases.current()
+        if folder is None and (left := self.cases.all()):
+            raise Unable("case-gone", "The current case is gone: its folder was removed, or moved away.",
+                         f"There are others: {', '.join(str(each.number) for each in left[-8:])}.", f"bitten switch {left[-1].number}")
         if folder is None:
             raise BadInput("no-case", "There is no case here yet.", way="bitten run -- CMD")
         return self.load(folder)
 
     def begin(self, failure: Failure, title: str) -> OpenCase:
         """A new case, its failure on disk when this returns."""
-        folder = self.cases.create(title)
-        case = OpenCase(self, folder, FileJournal(folder.path, places.state()), None)
-        case.add([failure])
-        return case
+        return self.load(self.cases.create(title, lambda folder: self._first(folder, failure)))
+
+    def _first(self, folder: CaseFolder, failure: Failure) -> None:
+        OpenCase(self, folder, FileJournal(folder.path, places.state()), None).add([failure])
 
     def read(self, file: str) -> str:
         """The text of a file that the person named. Raises: BadInput `no-such-file`."""
@@ -146,6 +183,11 @@ class OpenCase:
         """Whether it lies in the project, and not where we found room for it."""
         return self.folder.path.is_relative_to(self.house.root)
 
+    def complete(self, observed: Observed) -> None:
+        """What stands beside the journal and a kill kept from being written."""
+        if observed.run == self.case.failure.run and not (self.folder.capture / "output").exists():
+            self.keep_capture(observed)
+
     def keep_capture(self, observed: Observed) -> None:
         """The whole output, and the command ready to paste."""
         self.folder.write_run_sh(self.case.failure.run.command, redact)
@@ -182,45 +224,84 @@ class OpenCase:
         for event in map(without_secrets, events):
             self._case = advance(self._case, event)
             self.journal.append(event, self.house.person.name, self.house.person.channel)
+            self.report()
             added.append(event)
         return added
+
+    def report(self) -> None:
+        """Say what the journal found odd, but could live with."""
+        for line in self.journal.reports:
+            self.house.say(line)
+
+    def shows(self, run: Run) -> bool:
+        """Whether it has this very run already."""
+        return run in (self.case.failure.run, *(each.run for each in self.case.recurrences))
 
     @contextmanager
     def visited(self, verb: str) -> Iterator[None]:
         """A command on this case: the person's own words are read first, the time and debug.md are written last."""
-        began, last = self.house.clock.now(), self._drawn
-        known = self._read_back(last)
-        try:
-            yield
-        finally:
-            if self.case.dropped is None:
-                self.add([Visit(verb, began, self.house.clock.now())])
-            write(self.folder.debug_md, self._merged(last, known)[0])
+        began = self.house.clock.now()
+        with self.house.sitting():
+            self._catch_up()
+            known = self._read_back()
+            try:
+                yield
+            finally:
+                with suppress(Refused):  # another terminal dropped or closed it meanwhile: no more visits are counted
+                    self.add([Visit(verb, began, self.house.clock.now())])
+                self._case = self.journal.load()
+                write(self.folder.debug_md, self._merged(known)[0])
 
-    def _read_back(self, last: str) -> dict[str, str]:
-        """Note what the person wrote into their two sections since `last` was drawn. Returns the changed sections."""
+    def _catch_up(self) -> None:
+        """Every command ends with a visit: where none is last, one was killed, perhaps before it wrote what stands beside the journal."""
+        if isinstance(self.journal.entries()[-1].event, Visit):
+            return
+        for link in self.case.links:
+            if isinstance(link, Verification):
+                self.keep_proof(link)
+            if isinstance(link, Lesson) and link.text:
+                self.write_lesson(link.text)
+
+    def _read_back(self) -> dict[str, str]:
+        """Note what the person wrote into their two sections since they were drawn. Returns the changed sections."""
         from bitten.interfaces import document
 
-        changed = self._merged(last, {})[1]
+        changed = self._merged({})[1]
         about = {document.EXPECTED: "expected", document.TRIED: "tried"}
         if self.case.is_open:
             self.add(Note(about[heading], redact(words)) for heading, words in changed.items() if heading in about)
         return changed
 
-    def _merged(self, last: str, known: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        """The document to write, and the sections that a person changed since `last` was drawn, but for what is `known` of them."""
+    def _merged(self, known: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        """The document to write, and the sections that a person changed since it was drawn, but for what is `known` of them."""
         on_disk = self._on_disk
-        if on_disk in (None, last):
+        if on_disk is None or on_disk == self._drawn:
             return self._drawn, {}
         from bitten.adapters.debug_md import merge, sections
 
-        return merge(self._drawn, on_disk, {**sections(last), **known})
+        return merge(self._drawn, on_disk, {**sections(self._drawing_of(on_disk)), **known})
+
+    def _drawing_of(self, on_disk: str) -> str:
+        """The drawing that a person found before they wrote: a kill, or another terminal, may have left it some events behind."""
+        written = Counter(on_disk.splitlines())
+        drawings = map(self._draw, list(self._past())[:-RECENT:-1])
+        return min(drawings, key=lambda drawing: (written - Counter(drawing.splitlines())).total())
+
+    def _past(self) -> Iterator[Case]:
+        """The case after each of its events."""
+        case = None
+        for entry in self.journal.entries():
+            case = advance(case, entry.event)
+            yield case
 
     @property
     def _drawn(self) -> str:
+        return self._draw(self.case)
+
+    def _draw(self, case: Case) -> str:
         from bitten.interfaces import document
 
-        return redact(document.draw(self.case, self._began))
+        return redact(document.draw(case, self._began))
 
     @property
     def _on_disk(self) -> str | None:

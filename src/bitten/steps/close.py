@@ -60,6 +60,13 @@ def close(case: Case, chosen: Plan, bench: Bench, person: Person) -> Closing:
     return Closing(learnt(case), commit, note(case, commit) + (f"\n{chosen.said}" if chosen.said else ""))
 
 
+def resumed(case: Case, repo: Repo) -> Closing | None:
+    """The end of a closing that was killed after its commit; None where no commit was made."""
+    lesson = learnt(case)
+    commit = repo.finished(trailers(case)) if repo.is_git else ""
+    return Closing(lesson, commit, note(case, commit)) if commit else None
+
+
 def _mends_head(repo: Repo, fix: Fix, patch: str, lesson: Mapping[str, bytes]) -> bool:
     """Whether the fix applies to HEAD and changes more there than its test: otherwise the cause lies in uncommitted work."""
     try:
@@ -121,8 +128,15 @@ def message(case: Case) -> str:
         f"{subject(evidence.hypothesis.claim, fix.scope.parts[0].split(':')[-1])}\n\n"
         f"{evidence.hypothesis.claim}.\n{evidence.hypothesis.because}\n"
         f"Decided by {fact} = {value}; the test in {fix.scope.test} failed without this.\n\n"
-        f"Bitten-Signature: {case.failure.facts.get('signature')}\nBitten-Check: {evidence.hypothesis.check.supports_if}\n"
+        + "".join(f"{line}\n" for line in trailers(case))
     )
+
+
+def trailers(case: Case) -> tuple[str, ...]:
+    """Lines that no other commit has: the signature may come again, the tree that was proven does not."""
+    check = confirmed(case).evidence.hypothesis.check
+    return (f"Bitten-Signature: {case.failure.facts.get('signature')}", f"Bitten-Check: {check.supports_if}",
+            f"Bitten-Tree: {fixed(case).tree}")
 
 
 def subject(claim: str, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import click
 from bitten.core.case import Note, Recurrence
 from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
-from bitten.core.prediction import parse
+from bitten.core.prediction import Prediction, parse
 from bitten.interfaces import text
 from bitten.interfaces.fault import say, spared
 from bitten.interfaces.wiring import House, OpenCase, end_like
@@ -35,14 +36,10 @@ def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
     """
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
-    observed = house.runner.run(Command(command, str(Path.cwd())))
-    if observed.interrupted:  # the person ended it, nothing failed
-        return _leave(observed.run, missed=False)
-    known = _known(house, observed)
-    failure = capture.capture(observed, expected or next((case.case.failure.expected for case in known), ()))
-    with spared():
-        _after(house, observed, failure, known)
-    return _leave(observed.run, missed=failure is not None)
+    with house.sitting() as sitting:
+        observed = house.runner.run(Command(command, str(Path.cwd())), sitting, expectations)
+        missed = not observed.interrupted and _after(house, observed, expected)  # the person ended it, nothing failed
+    return _leave(observed.run, missed)
 
 
 def _known(house: House, observed: Observed) -> list[OpenCase]:
@@ -56,12 +53,49 @@ def _known(house: House, observed: Observed) -> list[OpenCase]:
     return known
 
 
-def _after(house: House, observed: Observed, failure: Failure | None, known: list[OpenCase]) -> None:
-    """Join the open case of this command, or open one, or say that it passes now."""
-    if failure is None:
-        return _passes(known, observed.run)
-    same = next((case for case in known if case.case.failure.facts["signature"] == failure.facts["signature"]), None)
-    return _again(same, observed.run) if same else _opened(house, failure, observed, known)
+def _after(house: House, observed: Observed, expected: tuple[Prediction, ...]) -> bool:
+    """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed."""
+    known = _known(house, observed)
+    failure = _failure(observed, expected, known)
+    with spared():
+        same = _same(failure, known)
+        if failure is None:
+            _passes(known, observed.run)
+        elif same:
+            _again(same, observed.run)
+        else:
+            _opened(house, failure, observed, known)
+    return failure is not None
+
+
+def _failure(observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase]) -> Failure | None:
+    return capture.capture(observed, expected or next((case.case.failure.expected for case in known), ()))
+
+
+def _same(failure: Failure | None, known: list[OpenCase]) -> OpenCase | None:
+    return next((case for case in known if failure and case.case.failure.facts["signature"] == failure.facts["signature"]), None)
+
+
+def rescued(house: House, observed: Observed, expectations: tuple[str, ...]) -> str:
+    """What becomes of a run whose bitten was killed: what `run` would have made of it, but for the question.
+
+    Returns the line that says it; empty when a case has that run already.
+    """
+    known = _known(house, observed)
+    kept = next((case for case in known if case.shows(observed.run)), None)
+    if kept is not None:
+        kept.complete(observed)
+        return ""
+    failure = _failure(observed, tuple(map(parse, expectations)), known)
+    same, name = _same(failure, known), text.short(shlex.join(observed.run.command.argv), 60)
+    if failure is None and not known:
+        return f"{name} had ended well when bitten was killed: there is nothing to keep."
+    case = same or (known[0] if failure is None else house.begin(capture.photographed(failure, house.repo), text.title(failure)))
+    case.complete(observed)
+    with case.visited("run"):
+        joined = failure is None or same
+        case.add([Recurrence(observed.run, passed=failure is None)] if joined else diagnose(case.case, house.knowledge))
+    return f"{name} had {'ended well' if failure is None else 'failed'} when bitten was killed: kept in case {case.number}."
 
 
 def _passes(known: list[OpenCase], run: Run) -> None:

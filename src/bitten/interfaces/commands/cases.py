@@ -17,12 +17,10 @@ from bitten.interfaces.wiring import House, OpenCase
 def overview() -> None:
     """The current case and the one next thing; how to begin where there is none."""
     house = House.here()
-    if house.cases.current() is None:
+    if not house.cases.all():
         click.echo('no case here yet.\n  next: run the failing command:  bitten run -- CMD')
         return
     opened = house.case()
-    for report in opened.journal.reports:
-        click.echo(f"  {report}", err=True)
     click.echo(opened.shown())
 
 

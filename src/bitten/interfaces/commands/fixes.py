@@ -9,7 +9,7 @@ import click
 
 from bitten.core.ladder import Step
 from bitten.core.ports import Allowed
-from bitten.core.proof import Verification
+from bitten.core.proof import Closing, Verification
 from bitten.core.trouble import BadInput
 from bitten.interfaces import text
 from bitten.interfaces.commands import options
@@ -102,8 +102,8 @@ def close(local: str, everything: bool, allowed: Allowed, number: int | None) ->
     with opened.visited("close"):
         if opened.case.step is Step.VERIFIED:
             _learn(opened, local, "")
-        plan = closing.plan(opened.case, opened.house.repo, opened.lesson_on_head(), everything)
-        opened.add([closing.close(opened.case, plan, opened.bench(allowed), opened.house.person)])
+        closed = closing.resumed(opened.case, opened.house.repo) or _closed(opened, everything, allowed)
+        opened.add([closed])
         opened.keep_fix()
     click.echo(text.closed(opened.case))
     after_a_case(opened.house)
@@ -130,6 +130,11 @@ def reset(script: Path | None, symptom: str, number: int | None) -> None:
         words = symptom or opened.house.person.ask("The symptom, as you see it now", text.symptom(opened.case.failure))
         opened.add(resetting(opened.case, words, source, str(script.resolve()), copy, interpreter(opened.case)))
     click.echo(opened.following())
+
+
+def _closed(opened: OpenCase, everything: bool, allowed: Allowed) -> Closing:
+    plan = closing.plan(opened.case, opened.house.repo, opened.lesson_on_head(), everything)
+    return closing.close(opened.case, plan, opened.bench(allowed), opened.house.person)
 
 
 def _learn(opened: OpenCase, local: str, words: str) -> None:

@@ -1,0 +1,131 @@
+"""What a command keeps in memory while it is at work, so that the next one can go on for it should it be killed. Judges nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bitten.core.failure import Command
+
+from . import places
+from .held import abandoned, held_folder
+from .tape import Tape
+
+if TYPE_CHECKING:
+    from .process import Ended
+
+Marks = Sequence[tuple[int, int, int]]
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One command of ours, at work in one project. Its folder is also the spool of the guest that watches the person's command."""
+
+    folder: Path
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "output"
+
+    def runs(self, command: Command, expected: Sequence[str]) -> None:
+        """The person's command is about to start."""
+        told = {"argv": command.argv, "cwd": command.cwd, "env": dict(command.env), "expected": list(expected)}
+        self._keep("command", told)
+
+    def started(self, pid: int) -> None:
+        self._keep("started", {"pid": pid, "since": _since(pid)})
+
+    def ended(self, ended: Ended, marks: Marks) -> None:
+        self._keep("ended", {"exit": ended.exit, "signal": ended.signal, "seconds": ended.seconds, "interrupted": ended.interrupted,
+                             "marks": marks})
+
+    def _keep(self, name: str, told: Mapping[str, Any]) -> None:
+        """Whole or not at all; only a machine that goes down takes it along."""
+        new = self.folder / f".{name}"
+        new.write_text(json.dumps(told), "ascii")
+        new.replace(self.folder / name)
+
+
+@contextmanager
+def sitting(root: Path) -> Iterator[Sitting]:
+    with held_folder(places.memory()) as folder:
+        held = Sitting(folder)
+        held._keep("project", {"root": str(root)})
+        yield held
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A sitting whose bitten was killed, read back."""
+
+    folder: Path
+
+    @property
+    def project(self) -> Path | None:
+        """None when it was killed before it knew, or is no sitting."""
+        told = self._read("project")
+        return Path(told["root"]) if told else None
+
+    @property
+    def command(self) -> Command | None:
+        """The person's command, if one was about to run, or did."""
+        told = self._read("command")
+        return Command(tuple(told["argv"]), told["cwd"], told["env"]) if told else None
+
+    @property
+    def expected(self) -> tuple[str, ...]:
+        return tuple((self._read("command") or {"expected": ()})["expected"])
+
+    @property
+    def running(self) -> int | None:
+        """The number of the person's command, while that still runs: it was never ours to end."""
+        told = self._read("started")
+        return int(told["pid"]) if told and told["since"] == _since(told["pid"]) != "" else None
+
+    @property
+    def ended(self) -> Ended | None:
+        """How the command ended; None when bitten did not live to see it."""
+        from .process import Ended  # noqa: PLC0415 - a living sitting does without
+
+        told = self._read("ended")
+        return Ended(told["exit"], told["signal"], told["seconds"], told["interrupted"]) if told else None
+
+    @property
+    def seconds(self) -> float:
+        """From the command's start to the last that was heard of it."""
+        heard = [path.stat().st_mtime for path in self.folder.iterdir() if path.is_file()]
+        start = self.folder / "started"
+        return max(heard) - start.stat().st_mtime if start.exists() else 0.0
+
+    def tape(self) -> Tape | None:
+        path = Sitting(self.folder).output
+        try:
+            return Tape.found(path, (self._read("ended") or {"marks": ()})["marks"])
+        except FileNotFoundError:  # killed before it was laid in
+            return None
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            told = json.loads((self.folder / name).read_text("ascii"))
+        except (OSError, ValueError):  # it never came to that
+            return None
+        return told if isinstance(told, dict) else None
+
+
+def killed() -> Iterator[Killed]:
+    """Every sitting, of whatever project, that was killed; held while the loop looks at it."""
+    return map(Killed, abandoned(places.memory()))
+
+
+def _since(pid: int) -> str:
+    """When a process began, in the kernel's ticks: numbers come back, these two together do not. Empty when it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else os.fsdecode(fields[19])
