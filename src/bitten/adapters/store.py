@@ -58,7 +58,8 @@ class Git:
     def __call__(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None, patience: float | None = None) -> bytes:
         done = self.run(*args, data=data, env=env, patience=patience)
         if done.returncode:
-            raise Unable("git-failed", f"git {args[0]} failed.", os.fsdecode(done.stderr).strip())
+            raise Unable("git-failed", f"git {args[0]} failed.", os.fsdecode(done.stderr).strip(),
+                         "put right what git says, then try again")
         return done.stdout
 
     def word(self, *args: str, env: Mapping[str, str] | None = None) -> str | None:

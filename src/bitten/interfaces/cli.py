@@ -19,7 +19,17 @@ COMMANDS = {
 """Each command's module. Importing them all would cost every start what only one of them needs."""
 
 
+class _Unread(Exception):  # noqa: N818 - it only carries one past click, which would end us with its own exit code
+    pass
+
+
 class _Lazy(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _Unread from error
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -56,14 +66,11 @@ def cli(ctx: click.Context) -> None:
 def main() -> None:
     """The edge: troubles become three sentences and an exit code; a fault of ours becomes a report that can be pasted."""
     try:
-        code = cli(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
+        code = cli(prog_name="bitten", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
         code = 130
     except Exception as error:
         from bitten.interfaces.fault import tell  # noqa: PLC0415 - only when it is needed
 
-        code = tell(error)
+        code = tell(error.__cause__ if isinstance(error, _Unread) and error.__cause__ else error)
     sys.exit(code if isinstance(code, int) else 0)

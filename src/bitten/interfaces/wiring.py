@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bitten.steps.check import Bench
     from bitten.testing import Proof
 
-__all__ = ["House", "OpenCase", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs"]
+__all__ = ["House", "OpenCase", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "redact"]
 
 # Each import below its own definition is one that a look at a case does without: together they cost more than the look.
 # ruff: noqa: PLC0415
@@ -377,6 +377,15 @@ def proofs(name: str) -> list[Proof]:
 
     folder = Playbooks().folders.get(name.replace("-", "_")) or (Path(name) if Path(name, "playbook.py").is_file() else None)
     return prove(folder) if folder else []
+
+
+def recent_events(most: int = 8) -> list[str]:
+    """The kinds of the current case's last events, for the report of a fault: nothing of what they hold."""
+    import json
+
+    folder = House(root_of(Path.cwd())).cases.current()
+    lines = (folder.path / "events.jsonl").read_bytes().splitlines()[-most:] if folder else []
+    return [str(json.loads(line).get("kind")) for line in lines]
 
 
 def keep_report(text: str) -> str:

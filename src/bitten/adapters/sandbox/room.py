@@ -85,7 +85,8 @@ class LaunchedRoom:
                 raise BadInput("path-outside-project", f"{name} does not lie in the project.", way="name it by its path from the root")
         ended = self._run([sys.executable, "-I", "-S", HAND], self.root, os.environ, None, json.dumps(content).encode())
         if ended.exit != 0:
-            raise Unable("copy-not-writable", f"Could not write {', '.join(files)} in the copy.", _last_line(ended.stderr))
+            raise Unable("copy-not-writable", f"Could not write {', '.join(files)} in the copy.", _last_line(ended.stderr),
+                         "make room on the disk, then try again")
 
     def apply(self, patch: str) -> None:
         """By git, which also applies outside a repository; it must not find one above the project and leave paths out."""
