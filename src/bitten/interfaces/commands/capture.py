@@ -131,7 +131,7 @@ def _opened(house: House, failure: Failure, observed: Observed, known: list[Open
         case.add(diagnose(case.case, house.knowledge))
     say(text.below(case.case, case.number, case.document, case.budget))
     if masked := text.masked((each.file, each.kind) for each in case.redactions()):
-        click.echo(masked, err=True)
+        say(masked)
     for trouble in house.knowledge.troubles():
         say(f"  {trouble}")
 
