@@ -10,7 +10,6 @@ import shlex
 import stat
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,6 +18,7 @@ from bitten.adapters import places
 from bitten.adapters.locks import Lock
 from bitten.adapters.redact import holds_placeholder
 from bitten.core.failure import Command
+from bitten.core.noun import noun
 from bitten.core.ports import Observed
 from bitten.core.prediction import Json
 from bitten.core.trouble import BadInput
@@ -92,7 +92,7 @@ def slug(message: str) -> str:
     return "-".join(words) or "failure"
 
 
-@dataclass(frozen=True)
+@noun
 class CaseFolder:
     path: Path
 

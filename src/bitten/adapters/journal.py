@@ -9,7 +9,6 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -17,6 +16,7 @@ import msgspec
 
 from bitten.adapters.locks import Busy, Lock
 from bitten.core.ladder import Case, Event, advance
+from bitten.core.noun import noun
 from bitten.core.trouble import Refused, Unable
 
 VERSION = 1
@@ -37,7 +37,7 @@ class Envelope(msgspec.Struct, frozen=True):
     event: dict[str, object]
 
 
-@dataclass(frozen=True)
+@noun
 class Entry:
     """One event, with when, by whom and how it came."""
 

@@ -6,13 +6,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bitten.adapters import invitation, places, process
-from bitten.adapters.observe import Redact, observe, ran
 from bitten.adapters.sitting import Killed, Sitting
 from bitten.adapters.tape import Tape
 from bitten.core.failure import Command
 from bitten.core.ports import Observed
+
+if TYPE_CHECKING:
+    from bitten.adapters.observe import Redact
 
 UNSEEN = "bitten was killed while this ran: nobody saw how it ended, and its stdout and stderr can't be told apart"
 
@@ -52,6 +55,8 @@ def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Obser
 
 
 def observed(command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact) -> Observed:
+    from bitten.adapters.observe import observe, ran  # noqa: PLC0415 - the command waits for nothing that reads it afterwards
+
     printed = (tape.read(1), tape.read(2), tape.read())
     tape.close()
     seen = observe(ran(command, ended.exit, ended.signal, ended.seconds), printed, spool, root, redact)

@@ -6,11 +6,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bitten.core.failure import Command
+from bitten.core.noun import noun
 
 from . import places
 from .held import abandoned, held_folder
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Marks = Sequence[tuple[int, int, int]]
 
 
-@dataclass(frozen=True)
+@noun
 class Sitting:
     """One command of ours, at work in one project. Its folder is also the spool of the guest that watches the person's command."""
 
@@ -59,7 +59,7 @@ def sitting(root: Path) -> Iterator[Sitting]:
         yield held
 
 
-@dataclass(frozen=True)
+@noun
 class Killed:
     """A sitting whose bitten was killed, read back."""
 

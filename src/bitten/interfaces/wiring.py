@@ -16,7 +16,6 @@ import click
 from bitten.adapters import config, held, places
 from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
-from bitten.adapters.redact import redact, without_secrets
 from bitten.adapters.root import root_of
 from bitten.adapters.sitting import Sitting, sitting
 from bitten.adapters.terminal import Terminal, WallClock
@@ -46,7 +45,14 @@ RECENT = 40
 """Events that debug.md may lag behind the journal: more than any one command adds."""
 
 
-@dataclass
+def redact(text: str) -> str:
+    """Text that may be kept."""
+    from bitten.adapters import redact as adapter
+
+    return adapter.redact(text)
+
+
+@dataclass(eq=False, repr=False)
 class House:
     """One project, as a command sees it."""
 
@@ -155,7 +161,7 @@ class House:
             raise BadInput("no-such-file", f"Can't read {file}: {error.strerror}.", way="name a file that is there") from None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class OpenCase:
     """A case and its journal; every event goes through the ladder before it goes to disk."""
 
@@ -220,6 +226,8 @@ class OpenCase:
 
     def add(self, events: Iterable[Event]) -> list[Event]:
         """Append each event as it comes: what was completed stays, whatever happens to the next one."""
+        from bitten.adapters.redact import without_secrets
+
         added = []
         for event in map(without_secrets, events):
             self._case = advance(self._case, event)
@@ -250,7 +258,16 @@ class OpenCase:
                 with suppress(Refused):  # another terminal dropped or closed it meanwhile: no more visits are counted
                     self.add([Visit(verb, began, self.house.clock.now())])
                 self._case = self.journal.load()
-                write(self.folder.debug_md, self._merged(known)[0])
+                self._draw_anew(known)
+
+    def _draw_anew(self, known: Mapping[str, str]) -> None:
+        """debug.md follows the journal; where a person keeps it from being written, that is said, and no step is lost."""
+        from bitten.adapters.theirs import rewrite
+
+        try:
+            rewrite(self.folder.debug_md, as_bytes(self._merged(known)[0]))
+        except Unable as why:
+            self.house.say(f"debug.md is not drawn anew: {why.what}")
 
     def _catch_up(self) -> None:
         """Every command ends with a visit: where none is last, one was killed, perhaps before it wrote what stands beside the journal."""
@@ -306,7 +323,7 @@ class OpenCase:
     @property
     def _on_disk(self) -> str | None:
         file = self.folder.debug_md
-        return file.read_bytes().decode("utf-8", "surrogateescape") if file.exists() else None
+        return file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() else None
 
     @cached_property
     def _began(self) -> float:
@@ -335,18 +352,33 @@ class OpenCase:
             return {}
         from bitten.adapters import claude_md
 
-        name = self.house.settings.lessons
+        root, file = self.house.root.resolve(), self._lessons.resolve()
+        if not file.is_relative_to(root):  # a link out of the project: there is nothing to commit
+            return {}
+        name = file.relative_to(root).as_posix()
         old = self.house.repo.files_at("HEAD", [name])[name] if self.house.repo.revision("HEAD") else None
         return {name: claude_md.insert(old, lesson.text)}
 
     def write_lesson(self, entry: str) -> None:
         """Into the person's file, everything else in it byte for byte as it was. Once, also when asked twice."""
-        from bitten.adapters import claude_md
+        from bitten.adapters.theirs import rewrite
 
-        file = self.house.root / self.house.settings.lessons
+        content = self.with_lesson(entry)
+        if content is not None:
+            rewrite(self._lessons, content)
+
+    def with_lesson(self, entry: str) -> bytes | None:
+        """The person's file with the entry, None where it has it. Raises: BadInput, Unable, where it could not be written."""
+        from bitten.adapters import claude_md
+        from bitten.adapters.theirs import writable
+
+        file = writable(self._lessons)
         old = file.read_bytes() if file.exists() else None
-        if old is None or as_bytes(entry) not in old:
-            file.write_bytes(claude_md.insert(old, entry))
+        return claude_md.insert(old, entry) if old is None or as_bytes(entry) not in old else None
+
+    @property
+    def _lessons(self) -> Path:
+        return self.house.root / self.house.settings.lessons
 
 
 def end_like(signal: int) -> int:
