@@ -83,9 +83,10 @@ class FileJournal:
         return case
 
     def begun(self) -> bool:
-        """Whether its first event is there."""
-        with self._held():
-            return bool(self._whole_lines())
+        """Whether its first event is there. Moves nothing aside."""
+        content = self.file.read_bytes() if self.file.exists() else b""
+        first, end, _ = content.partition(b"\n")
+        return bool(end) and _envelope(first) is not None
 
     def entries(self) -> list[Entry]:
         lines = self._seen()

@@ -26,22 +26,23 @@ from .runner import found
 from .sitting import Killed, killed
 
 Rescue = Callable[[Observed, tuple[str, ...]], str]
+Redraw = Callable[[], None]
 ASIDE = "set-aside"
 
 
-def recover(root: Path, redact: Redact, rescue: Rescue) -> list[str]:
-    """What was found. `rescue` makes a case of a run, and says so; nothing when it was one already."""
+def recover(root: Path, redact: Redact, rescue: Rescue, redraw: Redraw) -> list[str]:
+    """What was found. `rescue` makes a case of a run and says so, unless it was one already; `redraw` brings documents up to date."""
     said: list[str] = []
     for each in killed():
         project = each.project
         if project is None or not project.is_dir():
             forget(each.folder)
         elif project == root:
-            said += _recovered(each, root, redact, rescue)
+            said += _recovered(each, root, redact, rescue, redraw)
     return said
 
 
-def _recovered(each: Killed, root: Path, redact: Redact, rescue: Rescue) -> list[str]:
+def _recovered(each: Killed, root: Path, redact: Redact, rescue: Rescue, redraw: Redraw) -> list[str]:
     """The sitting goes last: whatever stops us before, the next command finds it again."""
     command = each.command
     if command and each.running:
@@ -50,6 +51,7 @@ def _recovered(each: Killed, root: Path, redact: Redact, rescue: Rescue) -> list
     try:
         said = list(_tidied(root, owner(each.folder), redact))
         said += _handed_on(each, command, root, redact, rescue) if command else []
+        redraw()
     except (Trouble, OSError) as why:  # a full disk, say: the next command tries again
         return [f"What a killed command left could not be put in order: {why}"]
     sweep(places.scratch())

@@ -24,7 +24,7 @@ from bitten.core.failure import Failure, Run
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Allowed, Observed
 from bitten.core.proof import Fix, Lesson, Verification
-from bitten.core.trouble import BadInput, Refused, Unable
+from bitten.core.trouble import BadInput, Refused, Trouble, Unable
 from bitten.interfaces import text
 
 if TYPE_CHECKING:
@@ -76,7 +76,13 @@ class House:
         from bitten.adapters.recovery import recover
         from bitten.interfaces.commands.capture import rescued
 
-        return recover(self.root, redact, lambda observed, expected: rescued(self, observed, expected))
+        return recover(self.root, redact, lambda observed, expected: rescued(self, observed, expected), self._redraw)
+
+    def _redraw(self) -> None:
+        """Each case's documents, which a kill may have left behind its journal."""
+        for folder in self.cases.all():
+            with suppress(Trouble):  # a case that can't be read is named by the commands that need it
+                self.load(folder).redraw()
 
     def sitting(self) -> AbstractContextManager[Sitting]:
         """A command at work: should it be killed, the next one goes on for it."""
@@ -268,6 +274,10 @@ class OpenCase:
             rewrite(self.folder.debug_md, as_bytes(self._merged(known)[0]))
         except Unable as why:
             self.house.say(f"debug.md is not drawn anew: {why.what}")
+
+    def redraw(self) -> None:
+        self._catch_up()
+        write(self.folder.debug_md, self._merged(self._read_back())[0])
 
     def _catch_up(self) -> None:
         """Every command ends with a visit: where none is last, one was killed, perhaps before it wrote what stands beside the journal."""
