@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pexpect
@@ -95,21 +96,23 @@ class Project:
         self.git("add", "-A")
         self.git("commit", "-qm", message)
 
-    def bitten(self, *words: str, cwd: str = ".", **env: str) -> subprocess.CompletedProcess[str]:
+    def bitten(self, *words: str, cwd: str = ".", program: Sequence[str] = BITTEN, **env: str) -> subprocess.CompletedProcess[str]:
         """By a pipe, as a script would."""
-        return subprocess.run([*BITTEN, *words], cwd=self.root / cwd, env={**self.env, **env}, capture_output=True, text=True, check=False,
+        return subprocess.run([*program, *words], cwd=self.root / cwd, env={**self.env, **env}, capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=120)
 
     def started(self, *words: str, **env: str) -> subprocess.Popen[bytes]:
-        """Running, for a test that has something in mind with it."""
+        """Running, for a test that has something in mind with it; the first of its process group."""
         return subprocess.Popen([*BITTEN, *words], cwd=self.root, env={**self.env, **env}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
-    def typed(self, *words: str, answers: tuple[tuple[str, str], ...] = (), cwd: str = ".", **env: str) -> tuple[int, str]:
+    def typed(
+        self, *words: str, answers: tuple[tuple[str, str], ...] = (), cwd: str = ".", program: Sequence[str] = BITTEN, **env: str
+    ) -> tuple[int, str]:
         """At a terminal: each answer is typed at its prompt. Returns the exit code and all that was on the screen."""
         child = pexpect.spawn(
-            BITTEN[0],
-            [*BITTEN[1:], *words],
+            program[0],
+            [*program[1:], *words],
             cwd=str(self.root / cwd),
             env={**self.env, **env},
             encoding="utf-8",
