@@ -141,3 +141,21 @@ def test_every_kind_of_end_opens_a_case_and_is_passed_on(tmp_path, script):
     done = project.bitten("run", "--", sys.executable, "main.py")
     assert done.returncode == {"r": 3, "i": -9, "p": 2}[script[0]]
     assert "case 1 ·" in done.stderr and "next:" in done.stderr
+
+
+def test_tests_of_a_project_inside_a_repository_run_from_where_the_command_ran(tmp_path):
+    main, count, test = (text.replace("from windows", "from pkg.windows") for text in (MAIN, COUNT, TEST))
+    project = Project(
+        tmp_path, {"inner/pkg/windows.py": WINDOWS, "inner/main.py": main, "inner/count_rows.py": count, "inner/pkg/__init__.py": ""}
+    )
+    captured(project, cwd="inner")
+    assert project.bitten(*[word.replace("windows.py:", "inner/pkg/windows.py:") for word in SUSPECT], cwd="inner").returncode == 0
+    name = next(h["id"] for h in project.show()["hypotheses"] if h["source"].startswith("person:"))
+    assert "✓ supported" in project.bitten("check", name, cwd="inner").stdout
+    scope = "inner/pkg/windows.py:windows inner/tests/test_windows.py"
+    code, seen = project.typed("confirm", name, answers=(("decided it?", "7"), ("name others)", scope)), cwd="inner")
+    assert code == 0, seen
+    project.write("inner/pkg/windows.py", FIXED)
+    project.write("inner/tests/test_windows.py", test)
+    proven = project.bitten("verify", cwd="inner")
+    assert proven.returncode == 0, proven.stdout + proven.stderr

@@ -72,10 +72,12 @@ class RoomCopy:
         return observe(run, (ended.stdout, ended.stderr, ended.output), spool, self.tree, self.redact,
                        Kept(self.room.refused(), self.net))
 
-    def test(self, path: str, names: Sequence[str], interpreter: str, *, timeout: float | None = None) -> Observed:
-        nodes = [f"{path}::{name}" for name in names]
-        argv = (interpreter, "-m", "pytest", "-q", "-p", "_bitten_pytest", "-p", "no:cacheprovider", *nodes)
-        return self.run(Command(argv, str(self.home)), timeout=timeout or TEST_SECONDS)
+    def test(self, path: str, names: Sequence[str], like: Command, *, timeout: float | None = None) -> Observed:
+        test = self.home / path
+        folder = Path(like.cwd) if test.is_relative_to(like.cwd) else self.home
+        nodes = [f"{test.relative_to(folder)}::{name}" for name in names]
+        argv = (*like.argv, "-m", "pytest", "-q", "-p", "_bitten_pytest", "-p", "no:cacheprovider", *nodes)
+        return self.run(Command(argv, str(folder), like.env), timeout=timeout or TEST_SECONDS)
 
     def write(self, files: Mapping[str, bytes | None]) -> None:
         if files:

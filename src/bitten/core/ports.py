@@ -65,8 +65,12 @@ class Copy(Protocol):
         """
         ...
 
-    def test(self, path: str, names: Sequence[str], interpreter: str, *, timeout: float | None = None) -> Observed:
-        """Run tests of one file by name, and read each one's outcome and phase."""
+    def test(self, path: str, names: Sequence[str], like: Command, *, timeout: float | None = None) -> Observed:
+        """Run tests of one file by name, and read each one's outcome and phase.
+
+        `like` is the interpreter with the folder and environment of the failing command: where that folder holds the test,
+        it is run from there, as a person would.
+        """
         ...
 
     def write(self, files: Mapping[str, bytes | None]) -> None:

@@ -17,7 +17,7 @@ from bitten.steps.capture import shows
 from bitten.steps.check import Bench
 from bitten.steps.confirm import is_test_path
 from bitten.steps.fix import confirmed, patch_of
-from bitten.steps.verify import interpreter
+from bitten.steps.verify import in_its_python
 
 UNCOMMITTED = ("The cause lies in uncommitted work: committed were test and lesson; the fix stays in your tree. "
                "`bitten close --all` would have taken the touched files whole.")
@@ -97,7 +97,7 @@ def _holds(case: Case, chosen: Plan, bench: Bench, person: Person) -> None:
 def _broken(case: Case, copy: Copy, bench: Bench) -> str:
     fix = fixed(case)
     names = bench.repo.new_tests(fix.scope.test, fix.confirmation.tree, fix.tree)
-    tests = copy.test(fix.scope.test, names, interpreter(case), timeout=bench.timeout)
+    tests = copy.test(fix.scope.test, names, in_its_python(case), timeout=bench.timeout)
     if not tests.run.ended_well:
         return "The test fails there."
     shown = shows(copy.run(case.failure.run.command, timeout=bench.timeout), case.expected)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from bitten.core.case import Confirmation, Evidence, Withdrawal
+from bitten.core.failure import Command
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Observed, Person
 from bitten.core.proof import Fix, Outcome, Rerun, TestRun, Verification, green_is_real, red_is_real
@@ -87,7 +88,7 @@ class _Proof:
             self.bench.sandbox.copy(self.bench.allowed) as copy,
         ):
             copy.write(files)
-            seen = copy.test(test, names, interpreter(self.case), timeout=self.bench.timeout)
+            seen = copy.test(test, names, in_its_python(self.case), timeout=self.bench.timeout)
         self._keep(colour, seen)
         gate(bool(seen.outcomes) or seen.run.hung, "test-did-not-run", f"The new test did not run: {test}.", _last_words(seen),
              f"make this work in your environment, then try again:  {interpreter(self.case)} -m pytest {test}")
@@ -136,6 +137,11 @@ def _ending(seen: Observed, rerun: Rerun) -> str:
 
 def _last_words(seen: Observed) -> str:
     return next((line.strip() for line in reversed(seen.output.splitlines()) if line.strip()), f"It ended with exit {seen.run.exit}.")
+
+
+def in_its_python(case: Case) -> Command:
+    """The interpreter of the failing program, called where the failing command was."""
+    return replace(case.failure.run.command, argv=(interpreter(case),))
 
 
 def interpreter(case: Case) -> str:
