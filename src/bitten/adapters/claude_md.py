@@ -24,9 +24,10 @@ def insert(text: bytes | None, entry: str) -> bytes:
     """
     old, item = _decoded(text), _entry_lines(entry)
     lines = lines_of(old)
-    at, new = _placed(Section(old), lines, item)
+    section = Section(old)
+    at, new = _placed(section, lines, item)
     result = "".join((*lines[:at], *_fitted(new, lines, at, line_ending(old)), *lines[at:]))
-    if Section(result).entries() != [*Section(old).entries(), "\n".join(item)]:
+    if Section(result).entries() != [*section.entries(), "\n".join(item)]:
         raise BadInput("lesson-has-no-place", "The lesson can't be put into the file.",
                        f"A block near line {at} is never closed, or the entry can't be an item of a list.", "mend it, then:  bitten learn")
     return result.encode("utf-8", "surrogateescape")

@@ -50,4 +50,4 @@ def _git(project: Path, *words: str) -> None:
     except FileNotFoundError:
         raise Unable("git-missing", "The demo needs git, and it was not found.", way="install git, then:  bitten demo") from None
     if done.returncode:
-        raise Unable("git-failed", f"git {words[0]} failed in {project}.", done.stderr.strip(), "put right what git says, then:  bitten demo")
+        raise Unable("git-failed", f"git {words[0]} failed in {project}.", done.stderr.strip(), "do what git says, then:  bitten demo")

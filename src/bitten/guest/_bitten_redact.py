@@ -81,7 +81,8 @@ _SHAPES = (
     ('"username', "kaggle-key",
      r'"username\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"[^"\n‹]{0,99}"\s{0,3},\s{0,3}\\{0,3}"key\\{0,3}"\s{0,3}:\s{0,3}\\{0,3}"([0-9a-f]{32,512})'),
 )  # fmt: skip
-_ANYWHERE = ("://", "earer ", "asic ", "-----BEGIN", "/bot", "/api/webhooks/", "/webhookb2/", "hooks.slack.com/", '"username', "wandb", "curl ", "machine ")
+_ANYWHERE = ("://", "earer ", "asic ", "-----BEGIN", "/bot", "/api/webhooks/", "/webhookb2/", "hooks.slack.com/", '"username', "wandb",
+             "curl ", "machine ")  # fmt: skip
 """Literals that may stand inside a word; the others must begin one, or follow another secret: `task-…` is no `sk-…`."""
 _LITERALS = tuple(literal for literal, _, _ in _SHAPES)
 

@@ -142,6 +142,8 @@ def _learn(opened: OpenCase, local: str, words: str) -> None:
     if not local and not words:
         words = _accepted(opened, learning.draft(opened.case, datetime.date.today().isoformat()))
     lesson = learning.learn(opened.case, words, local)
+    if lesson.text:
+        opened.with_lesson(lesson.text)  # what can't be written is refused before it is an event
     opened.add([lesson])
     if lesson.text:
         opened.write_lesson(lesson.text)
