@@ -277,16 +277,7 @@ class OpenCase:
 
     def redraw(self) -> None:
         self._catch_up()
-        write(self.folder.debug_md, self._merged(self._read_back())[0])
-
-    def _draw_anew(self, known: Mapping[str, str]) -> None:
-        """debug.md follows the journal; where a person keeps it from being written, that is said, and no step is lost."""
-        from bitten.adapters.theirs import rewrite
-
-        try:
-            rewrite(self.folder.debug_md, as_bytes(self._merged(known)[0]))
-        except Unable as why:
-            self.house.say(f"debug.md is not drawn anew: {why.what}")
+        self._draw_anew(self._read_back())
 
     def _catch_up(self) -> None:
         """Every command ends with a visit: where none is last, one was killed, perhaps before it wrote what stands beside the journal."""
