@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bitten.adapters import invitation, places, process
 from bitten.adapters.sitting import Killed, Sitting
 from bitten.adapters.tape import Tape
-from bitten.core.failure import Command
+from bitten.core.failure import Command, Run
 from bitten.core.ports import Observed
 
 if TYPE_CHECKING:
@@ -21,14 +21,23 @@ UNSEEN = "bitten was killed while this ran: nobody saw how it ended, and its std
 
 
 @dataclass(frozen=True)
+class Ran:
+    """A command that has ended. What it showed is read while its sitting lasts, and only when somebody needs it."""
+
+    run: Run
+    interrupted: bool
+    observed: Callable[[], Observed]
+
+
+@dataclass(frozen=True)
 class HereRunner:
-    """ports.Runner. `probes` are the files that read a crash; nothing is watched while the command is healthy."""
+    """`probes` are the files that read a crash; nothing is watched while the command is healthy."""
 
     root: Path
     probes: Sequence[Path]
     redact: Redact
 
-    def run(self, command: Command, sitting: Sitting, expected: Sequence[str] = ()) -> Observed:
+    def run(self, command: Command, sitting: Sitting, expected: Sequence[str] = ()) -> Ran:
         """What it shows is in the sitting until that ends: a kill before then loses none of it.
 
         Raises: Unable, when the command can't be started.
@@ -39,7 +48,8 @@ class HereRunner:
         env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
         ended = process.run(command.argv, env, tape, sitting.started)
         sitting.ended(ended, tape.marks)
-        return observed(command, ended, tape, sitting.folder, self.root, self.redact)
+        run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal)
+        return Ran(run, ended.interrupted, lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact))
 
 
 def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Observed | None:
@@ -57,7 +67,8 @@ def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Obser
 def observed(command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact) -> Observed:
     from bitten.adapters.observe import observe, ran  # noqa: PLC0415 - the command waits for nothing that reads it afterwards
 
-    printed = (tape.read(1), tape.read(2), tape.read())
+    stdout, stderr = tape.read(1), tape.read(2)
+    both = tape.read() if stdout and stderr else stdout or stderr
     tape.close()
-    seen = observe(ran(command, ended.exit, ended.signal, ended.seconds), printed, spool, root, redact)
+    seen = observe(ran(command, ended.exit, ended.signal, ended.seconds), (stdout, stderr, both), spool, root, redact)
     return replace(seen, interrupted=ended.interrupted)

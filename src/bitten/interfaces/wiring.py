@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from bitten.adapters.knowledge import Playbooks
     from bitten.adapters.redact import Masked
     from bitten.adapters.repo import GitRepo
-    from bitten.adapters.runner import HereRunner
+    from bitten.adapters.runner import HereRunner, Ran
     from bitten.adapters.sizes import Tidied
     from bitten.steps.check import Bench
     from bitten.testing import Proof
 
-__all__ = ["House", "OpenCase", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "redact"]
+__all__ = ["House", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "redact"]
 
 # Each import below its own definition is one that a look at a case does without: together they cost more than the look.
 # ruff: noqa: PLC0415

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bitten.core import signature
-from bitten.core.failure import Failure
+from bitten.core.failure import Failure, Run
 from bitten.core.ladder import Case
 from bitten.core.ports import Observed, Repo
 from bitten.core.prediction import Facts, Op, Prediction
@@ -64,8 +64,8 @@ def shows(observed: Observed, expected: Sequence[Prediction]) -> str:
     return signature.of(failure) if failure else ""
 
 
-def same_command(case: Case, observed: Observed) -> bool:
-    mine, theirs = case.failure.run.command, observed.run.command
+def same_command(case: Case, run: Run) -> bool:
+    mine, theirs = case.failure.run.command, run.command
     return (mine.argv, mine.cwd) == (theirs.argv, theirs.cwd)
 
 

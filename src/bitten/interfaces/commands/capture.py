@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from bitten.interfaces.fault import say, spared
 from bitten.interfaces.wiring import House, OpenCase, end_like
 from bitten.steps import capture
 from bitten.steps.diagnose import diagnose
+
+if TYPE_CHECKING:
+    from bitten.interfaces.wiring import Ran
 
 MISSED = 65
 """Exit code when the command itself exits 0 but an expectation was missed."""
@@ -37,26 +41,35 @@ def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
     with house.sitting() as sitting:
-        observed = house.runner.run(Command(command, str(Path.cwd())), sitting, expectations)
-        missed = not observed.interrupted and _after(house, observed, expected)  # the person ended it, nothing failed
-    return _leave(observed.run, missed)
+        ran = house.runner.run(Command(command, str(Path.cwd())), sitting, expectations)
+        missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
+    return _leave(ran.run, missed)
 
 
-def _known(house: House, observed: Observed) -> list[OpenCase]:
+def _known(house: House, run: Run) -> list[OpenCase]:
     """The open cases of this command, newest first. One that can't be read is said, and stands in nobody's way."""
     known: list[OpenCase] = []
     with spared():
         for folder in reversed(house.cases.all()):
             with spared():
                 case = house.load(folder)
-                known += [case] if case.case.is_open and capture.same_command(case.case, observed) else []
+                known += [case] if case.case.is_open and capture.same_command(case.case, run) else []
     return known
 
 
-def _after(house: House, observed: Observed, expected: tuple[Prediction, ...]) -> bool:
+def _after(house: House, ran: Ran, expected: tuple[Prediction, ...]) -> bool:
     """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed."""
-    known = _known(house, observed)
-    failure = _failure(observed, expected, known)
+    known = _known(house, ran.run)
+    expected = expected or _expected(known)
+    if ran.run.ended_well and not expected:  # then nothing of what it showed is looked at
+        with spared():
+            _passes(known, ran.run)
+        return False
+    return _read(house, ran.observed(), expected, known)
+
+
+def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase]) -> bool:
+    failure = capture.capture(observed, expected)
     with spared():
         same = _same(failure, known)
         if failure is None:
@@ -68,8 +81,8 @@ def _after(house: House, observed: Observed, expected: tuple[Prediction, ...]) -
     return failure is not None
 
 
-def _failure(observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase]) -> Failure | None:
-    return capture.capture(observed, expected or next((case.case.failure.expected for case in known), ()))
+def _expected(known: list[OpenCase]) -> tuple[Prediction, ...]:
+    return next((case.case.failure.expected for case in known), ())
 
 
 def _same(failure: Failure | None, known: list[OpenCase]) -> OpenCase | None:
@@ -81,12 +94,12 @@ def rescued(house: House, observed: Observed, expectations: tuple[str, ...]) -> 
 
     Returns the line that says it; empty when a case has that run already.
     """
-    known = _known(house, observed)
+    known = _known(house, observed.run)
     kept = next((case for case in known if case.shows(observed.run)), None)
     if kept is not None:
         kept.complete(observed)
         return ""
-    failure = _failure(observed, tuple(map(parse, expectations)), known)
+    failure = capture.capture(observed, tuple(map(parse, expectations)) or _expected(known))
     same, name = _same(failure, known), text.short(shlex.join(observed.run.command.argv), 60)
     if failure is None and not known:
         return f"{name} had ended well when bitten was killed: there is nothing to keep."
