@@ -64,8 +64,8 @@ SUSPECT = [
 class Project:
     """`root` is the project; everything of ours that is not in it lies below `home`."""
 
-    def __init__(self, place: Path, files: dict[str, str], git: bool = True) -> None:
-        self.root, self.home = place / "project", place / "home"
+    def __init__(self, place: Path, files: dict[str, str], git: bool = True, name: str = "project") -> None:
+        self.root, self.home = place / name, place / "home"
         for folder in (self.root, self.home, place / "run"):
             folder.mkdir(mode=0o700)
         drop = ("VIRTUAL_ENV", "PYTHONPATH", "BITTEN_SANDBOX")

@@ -69,7 +69,7 @@ class RoomCopy:
         env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env))
         ended = self.room.run(command.argv, self._there(command.cwd), env, timeout)
         run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out)
-        return observe(run, (ended.stdout, ended.stderr, ended.output), spool, self.tree, self.redact,
+        return observe(run, (ended.stdout, ended.stderr, ended.output), spool, Path(self.room.root), self.redact,
                        Kept(self.room.refused(), self.net))
 
     def test(self, path: str, names: Sequence[str], like: Command, *, timeout: float | None = None) -> Observed:

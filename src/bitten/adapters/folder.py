@@ -24,8 +24,6 @@ from bitten.core.prediction import Json
 from bitten.core.trouble import BadInput
 
 NAME = ".bitten"
-ROOM = 1 << 20
-"""Bytes that a file system must have left for a case to be begun there."""
 Redact = Callable[[str], str]
 _SMALL_WORDS = frozenset(("a", "an", "and", "as", "at", "be", "but", "by", "for", "from", "in", "is", "of", "on", "or",
                           "that", "the", "to", "with"))
@@ -46,10 +44,7 @@ def home_of(root: Path) -> Path:
 
 def _has_room(home: Path) -> bool:
     place = next(each for each in (home, *home.parents) if each.exists())
-    if not os.access(place, os.W_OK | os.X_OK):
-        return False
-    left = os.statvfs(place)
-    return left.f_bavail * left.f_frsize >= ROOM and (left.f_favail > 0 or left.f_files == 0)
+    return os.access(place, os.W_OK | os.X_OK) and not places.is_full(place)
 
 
 def lay(root: Path) -> Path:

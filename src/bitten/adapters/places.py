@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
 
 from bitten.core.trouble import Unable
+
+ROOM = 1 << 20
+"""Bytes that a file system must have left for a case to be begun there."""
 
 
 def private(folder: Path) -> Path:
@@ -39,36 +42,50 @@ def scratch() -> Path:
 
 def state() -> Path:
     """In memory where there is no home, or it can't be written: then a rewritten journal shows until the machine restarts."""
-    return _first(_at_home_or_in_memory(platformdirs.user_state_dir("bitten"), "state"))
+    return _first(_at_home_or_in_memory(platformdirs.user_state_dir, "state"))
 
 
 def cache() -> Path:
-    return _first(_at_home_or_in_memory(platformdirs.user_cache_dir("bitten"), "cache"))
+    return _first(_at_home_or_in_memory(platformdirs.user_cache_dir, "cache"))
 
 
-def _at_home_or_in_memory(place: str, name: str) -> Iterator[str]:
-    yield place
+def _at_home_or_in_memory(place: Callable[[str], str], name: str) -> Iterator[str]:
+    yield from _at_home(place)
     yield f"{memory()}/{name}"
+
+
+def _at_home(place: Callable[[str], str]) -> Iterator[str]:
+    """Nothing for a user without a home: older versions of platformdirs then name a folder relative to the current one."""
+    with suppress(RuntimeError):
+        found = Path(place("bitten"))
+        if found.is_absolute():
+            yield str(found)
 
 
 def spare() -> Iterator[Path]:
     """Where a case may go that finds no room in its project. Nothing is made; a folder that is somebody else's is no such place."""
-    for place in map(Path, (platformdirs.user_state_dir("bitten"), *_in_memory())):
-        if place.is_absolute() and (not place.exists() or place.stat().st_uid == os.getuid()):
+    for place in map(Path, (*_at_home(platformdirs.user_state_dir), *_in_memory())):
+        if not place.exists() or place.stat().st_uid == os.getuid():
             yield place
 
 
 def _in_memory() -> Iterator[str]:
-    for place in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", *_temporary()):
-        if place and os.access(place, os.W_OK):
-            yield f"{place}/bitten-{os.getuid()}"
+    """Those with room first: a full one serves only where there is no other."""
+    known = [place for place in (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", *_temporary()) if place and os.access(place, os.W_OK)]
+    yield from (f"{place}/bitten-{os.getuid()}" for place in sorted(known, key=is_full))
+
+
+def is_full(place: str | Path) -> bool:
+    """Whether a file system has no room for a case: neither bytes nor names."""
+    left = os.statvfs(place)
+    return left.f_bavail * left.f_frsize < ROOM or (left.f_favail == 0 and left.f_files > 0)
 
 
 def _first(places: Iterable[str]) -> Path:
-    """The first that can be ours and written. Without a home platformdirs names one relative to the current folder: never that."""
+    """The first that can be ours and written."""
     trouble = Unable("folder-not-writable", "There is no folder that bitten may write to.",
                      way="set XDG_RUNTIME_DIR, XDG_STATE_HOME or TMPDIR")
-    for place in filter(os.path.isabs, places):
+    for place in places:
         try:
             folder = private(Path(place))
         except Unable as why:

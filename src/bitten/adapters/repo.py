@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -172,17 +172,27 @@ class GitRepo:
 
     def _untracked(self, tracked: set[str]) -> list[str]:
         """As many as a run can afford to read."""
-        found: list[str] = []
+        found: dict[str, str] = {}
         room = MOST_TEXT
         for path in self._listed_untracked():
             if path in tracked:
                 continue
             if len(found) >= MOST_UNTRACKED or room <= 0:
                 self.left_out[path] = f"more than {MOST_UNTRACKED} untracked files"
-            elif self._is_source(path):
-                found.append(path)
-                room -= os.lstat(f"{self._root}/{path}").st_size
-        return found
+            elif (text := self._source(path)) is not None:
+                found[path] = text
+                room -= len(text)
+        return list(self._without_secrets(found))
+
+    def _without_secrets(self, texts: dict[str, str]) -> Iterator[str]:
+        """Asked for all at once; for each alone only where one of them holds a secret: the asking costs more than the reading."""
+        whole = "\n\n".join(texts.values())
+        are_clean = self._redact(whole) == whole
+        for path, text in texts.items():
+            if are_clean or self._redact(text) == text:
+                yield path
+            else:
+                self.left_out[path] = "untracked and may hold a secret"
 
     def _listed_untracked(self) -> list[str]:
         if not self._is_git:
@@ -193,27 +203,33 @@ class GitRepo:
     def _quiet_listing(self, *options: str) -> bytes:
         return self._person(*_QUIETLY, "ls-files", "-z", *options, patience=PATIENCE)
 
-    def _is_source(self, path: str) -> bool:
-        why = self._why_left_out(self._root / path)
-        if why:
-            self.left_out[path] = why
-        return not why
-
-    def _why_left_out(self, path: Path) -> str:
+    def _source(self, path: str) -> str | None:
+        """The text of a small file, nothing of a link; None for what is no source."""
         try:
-            found = path.lstat()
-            if not stat.S_ISREG(found.st_mode):
-                return "" if stat.S_ISLNK(found.st_mode) else "no file"
-            if found.st_size >= LARGEST_TEXT:
-                return "untracked and 64 KiB or larger"
-            text = path.read_bytes().decode("utf-8")
+            return _text(f"{self._root}/{path}")
         except OSError as why:
-            return f"unreadable: {why.strerror}"
-        except UnicodeDecodeError:
-            return "untracked and no text"
-        if "\0" in text:
-            return "untracked and no text"
-        return "" if self._redact(text) == text else "untracked and may hold a secret"
+            self.left_out[path] = f"unreadable: {why.strerror}"
+        except ValueError as why:
+            self.left_out[path] = str(why)
+        return None
+
+
+def _text(place: str) -> str:
+    """Raises: ValueError, whose words say why it is no source."""
+    found = os.lstat(place)
+    if stat.S_ISLNK(found.st_mode):
+        return ""
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("no file")
+    if found.st_size >= LARGEST_TEXT:
+        raise ValueError("untracked and 64 KiB or larger")
+    content = Path(place).read_bytes()
+    if b"\0" in content:
+        raise ValueError("untracked and no text")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("untracked and no text") from None
 
 
 def _touched(change: Changed, blobs: Mapping[str, bytes]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,10 +45,11 @@ class Sitting:
                              "marks": marks})
 
     def _keep(self, name: str, told: Mapping[str, Any]) -> None:
-        """Whole or not at all; only a machine that goes down takes it along."""
+        """Whole or not at all; only a machine that goes down takes it along. A full memory costs the recovery, not the run."""
         new = self.folder / f".{name}"
-        new.write_text(json.dumps(told), "ascii")
-        new.replace(self.folder / name)
+        with suppress(OSError):
+            new.write_text(json.dumps(told), "ascii")
+            new.replace(self.folder / name)
 
 
 @contextmanager

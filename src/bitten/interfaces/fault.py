@@ -18,7 +18,8 @@ from bitten.core.trouble import BadInput, Trouble, Unable
 from bitten.interfaces import text
 from bitten.interfaces.wiring import keep_report, recent_events, redact
 
-_OF_THE_MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE, errno.ENOENT))
+_OF_THE_MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE))
+_OF_A_FILE = frozenset((errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG))
 OURS, UNHEARD = 70, 141
 """Exit codes: a fault of ours; nobody reads our output any more, as a shell tells of a program that SIGPIPE ended."""
 
@@ -49,9 +50,9 @@ def say(words: str) -> None:
 
 
 def _told(error: BaseException) -> int:
-    if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE and error.filename is not None:
-        error = Unable("file-not-written", f"{error.filename}: {error.strerror}.", "What was completed before is as it was.",
-                       "make room, or let bitten write there, then try again")
+    if isinstance(error, OSError) and (error.errno in _OF_THE_MACHINE or (error.errno in _OF_A_FILE and error.filename is not None)):
+        error = Unable("file-not-written", f"{error.filename or 'A file of ours'}: {error.strerror}.",
+                       "What was completed before is as it was.", "make room, or let bitten write there, then try again")
     if isinstance(error, click.ClickException):
         error = _not_understood(error)
     if isinstance(error, Trouble):

@@ -52,6 +52,13 @@ def redact(text: str) -> str:
     return adapter.redact(text)
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Unable("folder-gone", "The current folder was removed.", way="cd to where the project is now") from None
+
+
 @dataclass(eq=False, repr=False)
 class House:
     """One project, as a command sees it."""
@@ -64,7 +71,7 @@ class House:
     @classmethod
     def here(cls) -> House:
         """The project around the current folder; what killed commands left in it is put in order, and said."""
-        house = cls(root_of(Path.cwd()))
+        house = cls(root_of(_here()))
         for line in house.recovered():
             house.say(line)
         return house

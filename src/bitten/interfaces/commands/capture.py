@@ -14,7 +14,7 @@ from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.prediction import Prediction, parse
 from bitten.interfaces import text
-from bitten.interfaces.fault import say, spared
+from bitten.interfaces.fault import say, spared, tell
 from bitten.interfaces.wiring import House, OpenCase, end_like
 from bitten.steps import capture
 from bitten.steps.diagnose import diagnose
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MISSED = 65
 """Exit code when the command itself exits 0 but an expectation was missed."""
+NOTES = 5
+"""What could not be seen or kept, on the screen; debug.md has all of it."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -40,9 +42,15 @@ def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
     """
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
-    with house.sitting() as sitting:
-        ran = house.runner.run(Command(command, str(Path.cwd())), sitting, expectations)
-        missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
+    ran, missed = None, False
+    try:
+        with house.sitting() as sitting:
+            ran = house.runner.run(Command(command, str(Path.cwd())), sitting, expectations)
+            missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
+    except (Exception, KeyboardInterrupt) as error:
+        if ran is None:
+            raise
+        tell(error)  # once the command has ended, nothing of ours changes how
     return _leave(ran.run, missed)
 
 
@@ -128,10 +136,9 @@ def _again(case: OpenCase, run: Run) -> None:
 def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase]) -> None:
     """The failure is on disk before anything is asked or thought; what could not be kept of it is said."""
     say("\n" + text.headline(failure))
-    seen = len(failure.surroundings.notes)
     failure = capture.photographed(failure, house.repo)
     case = house.begin(failure, text.title(failure))
-    for note in failure.surroundings.notes[seen:]:
+    for note in failure.surroundings.notes[:NOTES]:
         say(click.style(f"  {note}", dim=True))
     if not case.is_at_home:
         say(click.style("  The project's folder can't be written, or has no room: the case is kept elsewhere.", dim=True))
