@@ -85,5 +85,6 @@ def test_a_command_that_was_given_a_secret_is_not_run_again_without_it(tmp_path)
 def test_a_check_that_holds_a_secret_is_not_taken(tmp_path):
     project = Project(tmp_path, {"main.py": "raise ValueError('no login')\n"})
     project.bitten("run", "--", sys.executable, "main.py")
-    done = project.bitten("suspect", "no login", "--check", f"python x.py --password {some(12)}", "--supports-if", "a == 1", "--refutes-if", "a == 2")
+    told = ("--supports-if", "a == 1", "--refutes-if", "a == 2")
+    done = project.bitten("suspect", "no login", "--check", f"python x.py --password {some(12)}", *told)
     assert project.slug(done) == "suspect-holds-a-secret" and done.returncode == 2
