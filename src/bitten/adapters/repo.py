@@ -72,7 +72,7 @@ class GitRepo:
         is_real = cache(lambda folder: os.path.realpath(folder) == folder)
         on_disk = [path for path in tracked if path not in as_known and self._is_there(path, is_real)]
         known = [Entry(entry.mode, entry.blob, path) for path, entry in as_known.items()]
-        return self._store.photograph([*on_disk, *self._untracked(set(tracked))], known)
+        return self._store.photograph(on_disk, known, new=self._untracked(set(tracked)))
 
     def difference(self, old: str, new: str, without: Collection[str] = ()) -> Difference:
         before, after = self._tree(old), self._tree(new)

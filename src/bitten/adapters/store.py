@@ -25,6 +25,9 @@ _SETTINGS = {"core.autocrlf": "false", "core.safecrlf": "false", "core.hooksPath
              "core.quotePath": "false", "core.fsync": "loose-object", "core.fsyncMethod": "batch", "core.logAllRefUpdates": "false",
              "gc.auto": "0", "maintenance.auto": "false", "advice.detachedHead": "false"}
 
+_IN_ONE_PACK = ("-c", "core.bigFileThreshold=1")
+"""A file each for thousands of new objects takes ten times as long. Only for this: a diff would take all files for binary."""
+
 _RAW = "* -text !eol -ident -filter !working-tree-encoding !diff !merge\n"
 """The store's own attributes go before any in the tree: bytes are kept as they are."""
 
@@ -49,7 +52,7 @@ class Git:
         try:
             return subprocess.run(["git", *args], input=data, capture_output=True, cwd=self.folder, env=env, check=False, timeout=patience)
         except subprocess.TimeoutExpired as why:
-            raise Unable("git-slow", f"git {args[0]} took longer than {patience:.0f} s.", "The folder holds very many files.",
+            raise Unable("git-slow", f"git {_verb(args)} took longer than {patience:.0f} s.", "The folder holds very many files.",
                          "git init in the project's own folder, and a .gitignore for data") from why
         except OSError as why:
             raise Unable("git-missing", f"Can't start git: {why.strerror}: {why.filename}.",
@@ -58,7 +61,7 @@ class Git:
     def __call__(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None, patience: float | None = None) -> bytes:
         done = self.run(*args, data=data, env=env, patience=patience)
         if done.returncode:
-            raise Unable("git-failed", f"git {args[0]} failed.", os.fsdecode(done.stderr).strip(),
+            raise Unable("git-failed", f"git {_verb(args)} failed.", os.fsdecode(done.stderr).strip(),
                          "put right what git says, then try again")
         return done.stdout
 
@@ -66,6 +69,11 @@ class Git:
         """The one line it prints; None when it says no."""
         done = self.run(*args, env=env)
         return os.fsdecode(done.stdout).rstrip("\n") if done.returncode == 0 else None
+
+
+def _verb(args: tuple[str, ...]) -> str:
+    """What git was asked to do, past the settings before it."""
+    return next((each for each, before in zip(args, ("", *args), strict=False) if not each.startswith("-") and before != "-c"), "")
 
 
 def persons_git(folder: Path) -> Git:
@@ -114,23 +122,27 @@ class Store:
             self._ready = True
         return self._git
 
-    def photograph(self, read: Iterable[str], as_known: Iterable[Entry]) -> str:
-        """The id of a tree of files as they are on disk, and of others as the person's index knows them."""
-        read, as_known = sorted(read), list(as_known)
+    def photograph(self, read: Iterable[str], as_known: Iterable[Entry], new: Iterable[str] = ()) -> str:
+        """The id of a tree of files as they are on disk, and of others as the person's index knows them.
+
+        Of those that are read, the person's repository is likely to hold all but the new ones.
+        """
+        read, new, as_known = sorted(read), sorted(new), list(as_known)
         git = self.git
         with self._lock():
             (self.home / "index.lock").unlink(missing_ok=True)  # only a killed command of ours leaves one: we hold the lock
             try:
-                return self._photographed(git, read, as_known)
+                return self._photographed(git, read, new, as_known)
             except Unable:  # an index that a power cut spoilt; it is but a cache
                 (self.home / "index").unlink(missing_ok=True)
-                return self._photographed(git, read, as_known)
+                return self._photographed(git, read, new, as_known)
 
-    def _photographed(self, git: Git, read: list[str], as_known: list[Entry]) -> str:
-        gone = set(paths_in(git("ls-files", "-z"))) - set(read) - {entry.path for entry in as_known}
+    def _photographed(self, git: Git, read: list[str], new: list[str], as_known: list[Entry]) -> str:
+        gone = set(paths_in(git("ls-files", "-z"))) - {*read, *new} - {entry.path for entry in as_known}
         git("update-index", "--force-remove", "-z", "--stdin", data=_joined(gone))
         git("update-index", "-z", "--index-info", data=index_lines(as_known))
         git("update-index", "--add", "--remove", "-z", "--stdin", data=_joined(read))
+        git(*_IN_ONE_PACK, "update-index", "--add", "--remove", "-z", "--stdin", data=_joined(new))
         return git("write-tree", "--missing-ok").decode().strip()
 
     def unignored(self, patience: float) -> list[str]:
