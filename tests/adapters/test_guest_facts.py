@@ -153,6 +153,14 @@ def test_the_last_word_of_each_process_about_a_place_counts(spool):
     assert told == {("src/a.py:f", "pid 1"): 8, ("src/a.py:f", "pid 2"): 3, ("/q/b.py:g", "pid 1"): 1}
 
 
+def test_facts_hold_no_value_of_a_secret_variable(spool, monkeypatch):
+    monkeypatch.setenv("COMPANY_TOKEN", "plain-looking-value")
+    told = {"said": ["it is plain-looking-value"], "password": "hunter2hunter", "n_tokens": 512}
+    spool.hello(1).add(1, k="sighting", probe="p", seam="s", place="/p/a.py:f", facts=told, calls=1, finding=False)
+    (sighting,) = spool.read().sightings
+    assert sighting.facts == {"said": ["it is ‹token:16-31›"], "password": "‹password:8-15›", "n_tokens": 512}
+
+
 def test_data_read_by_several_processes_is_counted_together(spool):
     for pid, n in ((1, 8), (2, 8), (1, 64)):
         spool.add(pid, k="data", p=f"/p/d/{n}.npy", n=n, size=1, mtime=2.0)

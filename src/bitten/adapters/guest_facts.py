@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bitten.adapters.folder import scrubbed
 from bitten.adapters.guest_crashes import Found, Reader, ordered, origin
 from bitten.adapters.guest_log import Log, Record, load
 from bitten.adapters.redact import redact
@@ -68,7 +69,8 @@ def _sightings(log: Log, reader: Reader) -> Iterator[Sighting]:
         for seen in record["sightings"] if record["k"] == "exc" else [record]:
             last[pid, seen["probe"], seen["place"]] = (seen, process)
     for seen, process in last.values():
-        yield Sighting(seen["probe"], reader.place(seen["place"]), seen["facts"], int(seen["calls"]), bool(seen["finding"]), process)
+        facts = {str(name): scrubbed(value, redact, str(name)) for name, value in seen["facts"].items()}
+        yield Sighting(seen["probe"], reader.place(seen["place"]), facts, int(seen["calls"]), bool(seen["finding"]), process)
 
 
 # ---------------------------------------------------------------------------------------------- config and data manifest
