@@ -158,7 +158,7 @@ def test_facts_hold_no_value_of_a_secret_variable(spool, monkeypatch):
     told = {"said": ["it is plain-looking-value"], "password": "hunter2hunter", "n_tokens": 512}
     spool.hello(1).add(1, k="sighting", probe="p", seam="s", place="/p/a.py:f", facts=told, calls=1, finding=False)
     (sighting,) = spool.read().sightings
-    assert sighting.facts == {"said": ["it is ‹token:16-31›"], "password": "‹password:8-15›", "n_tokens": 512}
+    assert sighting.facts == {"said": ["it is ‹secret:16-31›"], "password": "‹password:8-15›", "n_tokens": 512}
 
 
 def test_data_read_by_several_processes_is_counted_together(spool):
