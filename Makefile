@@ -4,11 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 JOBS   ?= 2
+SHARD  ?= 1/1
 
-.PHONY: help demo test lint types tests transcript prove cases clean
+.PHONY: help demo test test-long lint types tests transcript prove cases clean
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "bitten needs Python 3.10 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
@@ -31,6 +32,9 @@ types: $(READY)
 
 tests: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-long: $(READY)  ## the long suite, or a part of it: make test-long SHARD=2/5
+	@SHARD=$(SHARD) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/long
 
 transcript: $(READY)  ## play the demo and put what it printed into the README
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/play.py --quiet --write README.md

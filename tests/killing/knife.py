@@ -2,8 +2,9 @@
 
     KNIFE_AT=7 KNIFE_ONLY=events.jsonl KNIFE_LOG=/tmp/moments python -m tests.killing.knife run -- make train
 
-Moments are the calls of os.write (before, half-way, after), os.fsync, os.replace and os.posix_spawnp (before, after) by bitten's
-own process. The log has a line for each one that was reached. KNIFE_BACK sets the clock back by so many seconds. Product code knows nothing of all this.
+Moments are the calls of os.write (before, half-way, after), os.fsync, os.replace and os.posix_spawnp (before, after) by the process
+of bitten itself. The log has a line for each one that was reached. KNIFE_BACK sets the clock back by so many seconds. Product code
+knows nothing of all this.
 """
 
 from __future__ import annotations

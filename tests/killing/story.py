@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from tests.stories import SUSPECT, Project, fixed, windows_project
 
 KNIFE = [sys.executable, "-m", "tests.killing.knife"]
@@ -69,6 +71,11 @@ class Story:
     def moments(self) -> list[str]:
         return (self.saved / "moments").read_text("utf-8").splitlines()
 
+    def settle(self) -> None:
+        """Wait until what a kill has orphaned is gone: git's own processes, and runs in copies."""
+        mine = [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] and each.info["cwd"].startswith(str(self.place))]
+        psutil.wait_procs(mine, 20)
+
     def edit(self, name: str) -> None:
         """What the person does before a command."""
         if name == "verify":
@@ -90,7 +97,7 @@ class Story:
 
     def left_over(self) -> list[str]:
         """Temporary files, and what is left in memory."""
-        files = (path for folder in (self.project.root / ".bitten", self.place / "run") if folder.exists() for path in folder.rglob("*"))
+        files = (path for folder in (self.project.root, self.place / "run") for path in folder.rglob("*") if ".git" not in path.parts)
         return [str(path) for path in files if re.search(r"/\.[^/]+\.\d+$|/commit-\d|/index-\d|run/bitten-\d+/\d+-", str(path))]
 
 

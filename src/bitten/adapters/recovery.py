@@ -18,7 +18,7 @@ from bitten.core.failure import Command
 from bitten.core.ports import Observed
 from bitten.core.trouble import Trouble
 
-from . import places
+from . import config, places
 from .folder import CaseFolder, Cases, Redact, homes, write
 from .held import forget, owner, sweep
 from .journal import FileJournal
@@ -98,6 +98,8 @@ def _temporary(root: Path, pid: int, redact: Redact) -> Iterator[Path]:
     for case in Cases(root, redact).all():
         yield from case.path.rglob(f".*.{pid}")
     yield from (places.state() / "heads").glob(f"*.{pid}")
+    lessons = (root / config.settings(root).lessons).resolve()
+    yield from lessons.parent.glob(f".{lessons.name}.{pid}")
 
 
 def _removed(path: Path) -> bool:

@@ -11,6 +11,7 @@ from bitten.core.case import Drop
 from bitten.interfaces import text
 from bitten.interfaces.commands import options
 from bitten.interfaces.commands.gc import after_a_case
+from bitten.interfaces.fault import spared
 from bitten.interfaces.wiring import House, OpenCase
 
 
@@ -59,13 +60,22 @@ def show(name: str | None, everything: bool, evidence: bool, redactions: bool, a
 def cases(as_json: bool) -> None:
     """List every case of this project, newest last."""
     house = House.here()
-    every = [house.load(folder) for folder in house.cases.all()]
+    every = _readable(house)
     if as_json:
         click.echo(json.dumps([plain(each) for each in every], ensure_ascii=False, indent=1))
     elif every:
         click.echo(text.table((str(each.number), text.standing(each.case), text.symptom(each.case.failure)[:80]) for each in every))
     else:
         click.echo("no case here yet.")
+
+
+def _readable(house: House) -> list[OpenCase]:
+    """One that can't be read is said, and takes nothing from the others."""
+    every = []
+    for folder in house.cases.all():
+        with spared():
+            every.append(house.load(folder))
+    return every
 
 
 @click.command()
