@@ -73,8 +73,8 @@ class Project:
                     "HOME": str(self.home), "XDG_RUNTIME_DIR": str(place / "run"), "XDG_STATE_HOME": str(self.home / "state"),
                     "XDG_CACHE_HOME": str(self.home / ".cache"), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "120", "NO_COLOR": "1",
                     "GIT_CONFIG_GLOBAL": os.devnull}
-        for name, text in files.items():
-            self.write(name, text)
+        for file, text in files.items():
+            self.write(file, text)
         if git:
             self.git("init", "-q", "-b", "main")
             self.git("config", "user.name", "Ana")

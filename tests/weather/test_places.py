@@ -55,8 +55,7 @@ def test_no_git_installed(tmp_path):
     project.bitten(*SUSPECT, PATH=path)
     checked = project.bitten("check", PATH=path)
     assert "✓ supported" in checked.stdout, checked.stdout + checked.stderr
-    row("no git installed", "the case is kept without its tree, checks run; what compares trees needs git", "`git-missing`",
-        refused(project, "git-missing", "run", "--", "true", PATH=path) if False else 1)
+    row("no git installed", "the case is kept without its tree, and checks run; a fix is compared by git", "that the tree was not kept")
 
 
 def test_a_bare_repository(tmp_path):
@@ -182,8 +181,8 @@ def test_forty_gigabytes_of_checkpoints(project):
         os.utime(file, (long_ago, long_ago))
     began = time.monotonic()
     failed(project)
-    project.bitten("suspect", "it is the checkpoint", "--check", f"{PYTHON} main.py", "--supports-if", "exit == 1", "--refutes-if", "exit == 0")
-    assert "✓ supported" in project.bitten("check", "h1").stdout + project.bitten("check").stdout
+    project.bitten("suspect", "it is so", "--check", f"{PYTHON} main.py", "--supports-if", "exit == 1", "--refutes-if", "exit == 0")
+    assert "✓ supported" in project.bitten("check").stdout
     assert time.monotonic() - began < 30
     assert {file.stat().st_atime for file in files} == {long_ago}, "a file was read"
     row("40 GB of untracked checkpoints", "never read, neither by `run` nor by a copy", "the case")
@@ -234,8 +233,8 @@ def test_two_names_that_differ_in_case_alone(tmp_path):
 
 
 def test_a_project_folder_that_went_away(project):
-    done = subprocess.run(["sh", "-c", f"mkdir ../gone && cd ../gone && rmdir ../gone && {shlex.join([*BITTEN, 'run', '--', 'true'])}"],
-                          cwd=project.root, env=project.env, capture_output=True, text=True, check=False)
+    script = f"mkdir ../gone && cd ../gone && rmdir ../gone && {shlex.join([*BITTEN, 'run', '--', 'true'])}"
+    done = subprocess.run(["sh", "-c", script], cwd=project.root, env=project.env, capture_output=True, text=True, check=False)
     assert project.slug(done) == "folder-gone"
     row("a current folder that was removed", "nothing runs", "`folder-gone`", done.returncode)
 
@@ -277,8 +276,8 @@ class Elsewhere:
         site = [path for path in sys.path if path.endswith("site-packages")]
         become = f"setpriv --reuid {user} --regid {user} --clear-groups " if user and not os.geteuid() else ""
         own = f"chown -R {user}:{user} {self.place}/project {self.place}/home {self.place}/run; " if become else ""
-        told = {**self.project.env, "PYTHONPATH": os.pathsep.join([source, *site]), "PYTHON": str(python), "BITTEN": f"{python} -m bitten", **env}
-        told = {name: value for name, value in told.items() if value is not None}
+        ours = {"PYTHONPATH": os.pathsep.join([source, *site]), "PYTHON": str(python), "BITTEN": f"{python} -m bitten"}
+        told = {name: value for name, value in {**self.project.env, **ours, **env}.items() if value is not None}
         inner = f"cd {self.project.root}\n{script}"
         namespaces = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-Urm"]
         words = [*namespaces, "sh", "-c", f"{{ {prefix}{mounts} {own} }} || exit 99; exec {become}sh -c {shlex.quote(inner)}"]
@@ -305,8 +304,9 @@ def told(done):
 
 
 def test_a_full_disk_under_the_project(elsewhere):
-    mounts = (f"cp -r {elsewhere.project.root} {elsewhere.place}/kept; mount -t tmpfs -o size=3m none {elsewhere.project.root}; "
-              f"cp -r {elsewhere.place}/kept/. {elsewhere.project.root}; cat /dev/zero > {elsewhere.project.root}/fill 2>/dev/null || true;")
+    root, kept = elsewhere.project.root, elsewhere.place / "kept"
+    mounts = (f"cp -r {root} {kept}; mount -t tmpfs -o size=3m none {root}; cp -r {kept}/. {root}; "
+              f"cat /dev/zero > {root}/fill 2>/dev/null || true;")
     done = elsewhere.run(RUN + "$BITTEN show --json | grep symptom; rm fill; $BITTEN cases", mounts)
     assert "the case is kept elsewhere" in told(done) and '"symptom": "ValueError: windows' in done.stdout
     assert done.stdout.count("ValueError: windows") == 2, "it is known as well when there is room again"
@@ -316,7 +316,7 @@ def test_a_full_disk_under_the_project(elsewhere):
 def test_a_full_disk_everywhere(elsewhere):
     place = elsewhere.place
     full = [elsewhere.project.root, place / "home", place / "run", "/dev/shm"]
-    mounts = (f"cp -r {elsewhere.project.root} {place}/kept; "
+    mounts = (f"cp -r {full[0]} {place}/kept; "
               + "".join(f"mount --rbind {each} {each}; mount -o remount,bind,ro {each}; " for each in ("/tmp", "/var/tmp"))
               + "".join(f"mount -t tmpfs -o size=3m none {each}; " for each in full)
               + f"chmod 700 {place}/run; cp -r {place}/kept/. {elsewhere.project.root}; "
@@ -328,17 +328,18 @@ def test_a_full_disk_everywhere(elsewhere):
 
 def test_a_read_only_project(elsewhere):
     done = elsewhere.run(RUN + "$BITTEN check; $BITTEN cases", f"mount --bind -o ro {elsewhere.project.root} {elsewhere.project.root};")
-    assert "the case is kept elsewhere" in told(done) and "1  captured" in done.stdout or "1  tested" in done.stdout, done.stdout
+    assert "the case is kept elsewhere" in told(done) and "1  tested" in done.stdout, done.stdout
     row("a read-only project directory", "the case is kept in the state folder", "that it is kept elsewhere, and where")
 
 
 def test_not_root(elsewhere):
-    words = shlex.join(["suspect", "one row short", "--check", "SELF count_rows.py", "--supports-if", "rows < 8", "--refutes-if", "rows == 8"])
-    done = elsewhere.run(RUN + f"$BITTEN {words.replace('SELF', str(elsewhere.place / 'python' / 'bin' / elsewhere.python.name))} >/dev/null\n"
-                         "$BITTEN check h1 h2 h3; id -u; ls -ld .bitten", user="65534")
+    suspect = shlex.join(["suspect", "one row short", "--supports-if", "rows < 8", "--refutes-if", "rows == 8", "--check"])
+    script = f'{RUN}$BITTEN {suspect} "$PYTHON count_rows.py" > shown\n$BITTEN check; id -u; ls -l shown'
+    done = elsewhere.run(script, user="65534")
     told(done)
     assert "✓ supported" in done.stdout and "copy: a clone" not in done.stderr, done.stdout + done.stderr
-    row("root, and any other user", "the same, with a namespace of one's own", "the case")
+    assert os.geteuid() or "65534" in done.stdout
+    row("another user than root", "the same, in a namespace of one's own", "the case")
 
 
 @pytest.mark.parametrize("user", ["65534", "12345"])
@@ -364,4 +365,5 @@ def test_no_user_namespaces(elsewhere):
     assert "copy: a clone with links at another path, as namespaces can't serve here" in done.stderr, done.stderr
     assert "refused by Landlock" in done.stderr or "not even refused, as this kernel has no Landlock" in done.stderr
     assert "The failure did not show itself" not in done.stdout, done.stdout
-    row("no user namespaces", "checks run in a clone with links, and what that can't promise is printed, Landlock's absence too", "`copy: a clone …`", 0)
+    row("no user namespaces, with Landlock or without", "checks run in a clone with links; what that can't promise is printed",
+        "`copy: a clone with links …`", 0)

@@ -23,7 +23,7 @@ class Terminal:
 
     @property
     def channel(self) -> str:
-        return "terminal" if sys.stdin.isatty() and sys.stderr.isatty() else "pipe"
+        return "terminal" if all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)) else "pipe"
 
     def ask(self, question: str, default: str = "") -> str:
         suffix = " " if question.endswith("?") and not default else ": "
@@ -35,7 +35,7 @@ class Terminal:
     @contextmanager
     def progress(self, text: str) -> Iterator[None]:
         """What is being waited for; one plain line where nobody watches."""
-        if not sys.stderr.isatty():
+        if sys.stderr is None or not sys.stderr.isatty():
             click.echo(f"  … {text}", err=True)
             yield
             return

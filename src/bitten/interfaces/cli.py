@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import click
@@ -63,8 +64,16 @@ def cli(ctx: click.Context) -> None:
         overview()
 
 
+def _open_what_is_closed() -> None:
+    """Standard streams that are closed lead nowhere from now on: their numbers must not become those of files of ours."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
 def main() -> None:
     """The edge: troubles become three sentences and an exit code; a fault of ours becomes a report that can be pasted."""
+    _open_what_is_closed()
     try:
         code = cli(prog_name="bitten", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):

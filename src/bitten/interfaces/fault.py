@@ -101,7 +101,7 @@ def _written(fault: Exception) -> str:
 def _unheard() -> bool:
     """Whether it is our own output that nobody reads. Then it goes nowhere from now on, also what Python flushes at its end."""
     poll = select.poll()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         poll.register(stream.fileno(), 0)  # errors are told unasked
     gone = [descriptor for descriptor, _ in poll.poll(0)]
     for descriptor in gone:
