@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 JOBS   ?= 2
 SHARD  ?= 1/1
 
-.PHONY: help demo test test-long lint types tests transcript prove cases clean
+.PHONY: help demo test test-long lint types tests transcript prove bench cases clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,10 @@ transcript: $(READY)  ## play the demo and put what it printed into the README
 
 prove: $(READY)  ## every playbook tells its disease from its look-alike
 	@for each in unequal-items labels-out-of-range features-misfit; do $(BIN)/bitten prove $$each || exit 1; done
+
+bench: $(READY)  ## print every table of benchmarks/RESULTS.md anew (some ten minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	@$(BIN)/python benchmarks/all.py
 
 cases: $(READY)  ## the first three cases of a casebook folder: make cases CASEBOOK=../shared/casebook
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/cases.py $(CASEBOOK)
