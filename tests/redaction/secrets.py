@@ -279,6 +279,9 @@ sigmoid=0.731058 sigma=0.123456 sig=0.0012345
 signature: e3b0c442 (torch.Size([8, 3]))
 signature=(input_ids: Tensor, attention_mask: Tensor) -> Tensor
 dsn_loss=0.654321 pwd
+weight_key=encoder.layers.0 highlight_token=important bottom_right_key=corner_4 length_key=seq_length
+--weight-key model.encoder.layers --right-token something_else --neighbour-key by_distance
+hf_pad_token=endoftext151643 wandb_cache_key=charngram-v3 hub_sort_key=downloads openai_image_token=placeholder1
 key_frames=128 monkey=123456789 keyboard: qwertyuiop
 keypoint_detection_keypoints: 17 turkey=1234567
 TOKENIZERS_PARALLELISM=false

@@ -101,6 +101,9 @@ _SECRET = (
 _OWNERS = ("wandb", "hf", "huggingface", "hub", "openai", "anthropic", "github", "gitlab", "aws", "azure", "neptune", "comet", "clearml",
            "slack", "discord", "telegram", "bot", "gemini", "google", "mistral", "cohere", "groq", "replicate", "databricks", "kaggle",
            "mlflow", "stripe", "twilio", "sendgrid", "pypi", "npm", "gh", "civitai", "langsmith")  # fmt: skip
+_LONG_OWNERS = tuple(owner for owner in _OWNERS if len(owner) > 4)  # a word may go on after these: `githubtoken`; `bottom_key` is no bot's
+_ORDINARY = ("pad", "eos", "bos", "unk", "sep", "cls", "mask", "image", "audio", "video", "special", "start", "end", "cache", "sort",
+             "primary", "foreign", "group", "lookup", "index", "column", "state", "dict", "weight")  # fmt: skip
 _HARMLESS_ENDS = ("name", "path", "file", "dir", "len", "length", "count", "size", "type", "dim", "loss", "acc", "accuracy", "score",
                   "version", "field", "policy", "manager", "scope", "scopes", "ttl", "expiry", "enabled", "required", "strength",
                   "index", "idx", "prompt", "header", "jar", "url", "cls", "class")  # fmt: skip
@@ -151,13 +154,18 @@ def kind_of(name: str) -> str:
     flat = name.lower().replace("_", "").replace("-", "").replace(".", "")
     if flat.endswith(_HARMLESS_ENDS):
         return ""
-    return next((kind for kind, words in _SECRET if any(word in flat for word in words)), "") or _owned(flat)
+    return next((kind for kind, words in _SECRET if any(word in flat for word in words)), "") or _owned(name)
 
 
-def _owned(flat: str) -> str:
-    """`token` and `key` are harmless words in machine learning, unless the name says whose they are."""
-    end = next((end for end in ("token", "key", "pat") if flat.endswith(end)), "")
-    return ("key" if end == "key" else "token") if end and any(owner in flat for owner in _OWNERS) else ""
+def _owned(name: str) -> str:
+    """`token` and `key` are harmless words in machine learning, unless the name says whose they are: `hf_token`, but no `hf_pad_token`."""
+    *parts, last = name.lower().replace("-", "_").replace(".", "_").strip("_").split("_")
+    end = next((end for end in ("token", "key", "pat") if last.endswith(end)), "")
+    parts.append(last[:-len(end)] if end else "")
+    if not end or any(part in _ORDINARY for part in parts):
+        return ""
+    is_owned = any(part in _OWNERS or part.startswith(_LONG_OWNERS) for part in parts)
+    return ("key" if end == "key" else "token") if is_owned else ""
 
 
 def secret_name(name: str) -> bool:
