@@ -170,10 +170,13 @@ class FolderRoom:
         self._case, self._redact = case, redact
 
     def keep(self, name: str, observed: Observed, extra: Mapping[str, str] = {}) -> str:
-        """Returns the folder's name from the case's folder on. Extra texts are named as files, without folders."""
+        """Returns the folder's name from the case's folder on. Extra texts are named as files, without folders.
+
+        What was printed is in `output`, bounded by the tape, and not among the facts a second time.
+        """
         folder = self._next(Path(name).name)
         write(folder / "output", self._redact(observed.output))
-        self._keep_json(folder / "facts.json", observed.facts)
+        self._keep_json(folder / "facts.json", {name: value for name, value in observed.facts.items() if name not in ("stdout", "stderr")})
         self._keep_json(folder / "recording.json", observed.sightings)
         for file, text in extra.items():
             write(folder / Path(file).name, self._redact(text))

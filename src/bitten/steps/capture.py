@@ -23,7 +23,7 @@ def capture(observed: Observed, expected: Sequence[Prediction] = ()) -> Failure 
     """The failure that a run showed; None when it ended well and met all that was expected."""
     if observed.run.ended_well and all(each.holds(observed.facts) is True for each in expected):
         return None
-    facts = _shortened(observed.facts, expected)
+    facts = shortened(observed.facts, expected)
     failure = Failure(observed.run, facts, tuple(expected), observed.crashes, observed.sightings, observed.surroundings)
     return replace(failure, facts={**facts, "signature": signature.of(failure)})
 
@@ -69,7 +69,7 @@ def same_command(case: Case, run: Run) -> bool:
     return (mine.argv, mine.cwd) == (theirs.argv, theirs.cwd)
 
 
-def _shortened(facts: Facts, expected: Iterable[Prediction]) -> Facts:
+def shortened(facts: Facts, expected: Iterable[Prediction]) -> Facts:
     """Long text cut to its end, and to the lines that an expectation speaks of, so that its truth stays the same."""
     patterns = [re.compile(str(each.value), re.M) for each in expected if each.op is Op.MATCH]
     return {name: _cut(value, patterns) if isinstance(value, str) else value for name, value in facts.items()}

@@ -15,7 +15,7 @@ from bitten.core.ports import Allowed, Copy, EvidenceRoom, Observed, Repo, Sandb
 from bitten.core.prediction import Facts, Prediction
 from bitten.core.rank import runs
 from bitten.core.trouble import Trouble
-from bitten.steps.capture import shows
+from bitten.steps.capture import shortened, shows
 from bitten.steps.diagnose import facts_for, sighting
 
 SCRIPT_SECONDS = 600.0
@@ -148,7 +148,8 @@ class _Asks:
         output = self.bench.room.keep(
             hypothesis.id if self.on_base else f"{hypothesis.id}-on-fix", seen, {"script.patch": patch} if patch else {}
         )
-        return Evidence(hypothesis, facts, seen.run, place, doubt, output)
+        named = (hypothesis.check.supports_if, hypothesis.check.refutes_if)
+        return Evidence(hypothesis, shortened(facts, named), seen.run, place, doubt, output)
 
 
 def _kept_from(seen: Observed) -> str:
