@@ -16,7 +16,6 @@ import msgspec
 
 from bitten.adapters import places
 from bitten.adapters.locks import Lock
-from bitten.adapters.redact import holds_placeholder
 from bitten.core.failure import Command
 from bitten.core.noun import noun
 from bitten.core.ports import Observed
@@ -211,6 +210,8 @@ def scrubbed(value: Json, redact: Redact, key: str = "") -> Json:
 
 def run_sh(command: Command, redact: Redact) -> str:
     """The command with its folder and environment changes, ready to paste; what the redactor took out is said."""
+    from bitten.adapters.redact import holds_placeholder  # noqa: PLC0415 - a look writes nothing
+
     lines = ["#!/bin/sh", f"cd {shlex.quote(command.cwd)} || exit", *(_export(*each, redact) for each in sorted(command.env.items()))]
     typed = shlex.join(command.argv)
     shown = redact(typed)
