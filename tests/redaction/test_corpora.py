@@ -63,6 +63,8 @@ def test_whatever_stands_around_a_secret_it_is_masked(secret, before, after):
 @given(st.lists(st.sampled_from(SECRETS).map(lambda secret: secret.text) | AROUND | ENDS, max_size=12).map("".join))
 @example("‹password:8-15›")
 @example("password=‹password:8-15›abcdefgh")
+@example("dapi" + "0123456789abcdef" * 2 + "KAGGLE_KEY=" + "0123456789abcdef" * 2)
+@example(("AK" "IA" + "A" * 16) * 3)
 def test_what_was_masked_is_never_masked_again(text):
     once = redact(text)
     assert redact(once) == once
@@ -108,7 +110,7 @@ WORST = {
     "key heads": lambda n: "-----BEGIN" * n, "machines": lambda n: "machine a login " * n, "curls": lambda n: "curl -u " * n, "tracker": lambda n: "wandb key " * n,
     "blanks": lambda n: "password" + " " * n, "escapes": lambda n: "\x1b[" * n, "half tokens": lambda n: "eyJ" * n, "brackets": lambda n: "‹" * n + "password=‹" * n,
     "cookies": lambda n: "cookie: a=" * n, "one line of a bar": lambda n: "\r50%|██| n_tokens=5 loss=0.1" * n, "secrets": lambda n: ("ghp" "_" + "a1" * 18 + " ") * n,
-    "users in JSON": lambda n: '"username": "' * n, "backslashes": lambda n: "password=" + "\\" * n, "options": lambda n: "--password " * n,
+    "users in JSON": lambda n: '"username": "' * n, "backslashes": lambda n: "password=" + "\\" * n, "options": lambda n: "--password " * n, "ids in a row": lambda n: ("AK" "IA" + "A" * 16) * n,
 }  # fmt: skip
 
 

@@ -131,16 +131,24 @@ _made: dict[str, Any] = {}
 
 def scrub(text: str, exact: Mapping[str, str] = {}) -> str:
     """The same text with what looks like a secret masked, and the values of `exact`, each with its kind. Masks nothing twice."""
-    plain, escapes = (text, ()) if "\x1b" not in text else _without_escapes(text)
+    is_done = False
+    while not is_done:
+        text, is_done = _scrubbed(text, exact)
+    return text
+
+
+def _scrubbed(text: str, exact: Mapping[str, str]) -> tuple[str, bool]:
+    """Once over the text, and whether that was enough: a name that begins where a secret ended is only then seen to be one."""
+    plain, escapes = (text, []) if "\x1b" not in text else _without_escapes(text)
     spans = _spans(plain, exact, frozenset(at for at, _ in escapes))
     if not spans:
-        return text
+        return text, True
     done: list[str] = []
     position = 0
-    for start, end, kind, inside in _in_full(spans, escapes):
-        done += text[position:start], kind, inside
+    for start, end, masked, inside in _in_full(spans, escapes):
+        done += text[position:start], masked, inside
         position = end
-    return "".join(done) + text[position:]
+    return "".join(done) + text[position:], not any(_is_in_name(plain[end:end + 1]) for _, end, _ in spans)
 
 
 def placeholder(kind: str, length: int) -> str:
@@ -253,11 +261,15 @@ def _named(text: str) -> Iterator[Span]:
 def _word(lower: str, start: int, end: int) -> tuple[int, int]:
     """The whole name around its part."""
     first, last = max(0, start - _AROUND), min(len(lower), end + _AROUND)
-    while start > first and (lower[start - 1].isalnum() or lower[start - 1] in "_-"):
+    while start > first and _is_in_name(lower[start - 1]):
         start -= 1
-    while end < last and (lower[end].isalnum() or lower[end] in "_-"):
+    while end < last and _is_in_name(lower[end]):
         end += 1
     return start, end
+
+
+def _is_in_name(c: str) -> bool:
+    return c.isalnum() or (c != "" and c in "_-")
 
 
 def _in_placeholder(text: str, start: int) -> bool:
