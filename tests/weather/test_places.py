@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bitten.adapters.sandbox import clone
 from tests.stories import BITTEN, MAIN, SUSPECT, WINDOWS, Project, captured, confirmed, fixed, windows_project
 from tests.weather.table import Row, hold
 
@@ -143,25 +144,33 @@ def test_pointers_of_large_file_storage(tmp_path):
     project.git("config", "filter.lfs.clean", "no-such-git-lfs clean")
     project.write("model.bin", POINTER.replace("123", "321"))
     said = failed(project)
-    assert "the tree was not kept" not in said
-    row("LFS pointers, git-lfs missing", "pointers are kept as the text they are, no filter is started", "the case")
+    assert "what changed is not known: git diff failed" in said and "the tree was not kept" not in said
+    row("LFS pointers, git-lfs missing", "pointers are kept as the text they are; git can't tell what changed", "git's own words")
 
 
 # ---------------------------------------------------------------------------------------------- size
 
 
-@pytest.mark.parametrize(("kind", "add"), [("tracked", True), ("untracked", False)])
-def test_very_many_files(project, kind, add, many=5_000):
-    """5,000 here; 100,000 in the long form."""
-    crowd(project, many)
-    if add:
+CROWDS = {"tracked": "`run` takes seconds longer, to look at each",
+          "untracked": "`run` takes seconds longer; 5,000 of them are read at most"}
+
+
+@pytest.mark.parametrize("kind", CROWDS)
+def test_very_many_files(project, kind):
+    """1,000 here; 100,000 in the long form."""
+    crowd(project, 1_000)
+    if kind == "tracked":
         project.commit("a crowd")
+    assert in_a_crowd(project) < 20
+    row(f"100,000 {kind} files", CROWDS[kind], "the case")
+
+
+def in_a_crowd(project):
+    """Seconds of a failing run."""
     began = time.monotonic()
     failed(project)
-    assert time.monotonic() - began < 10 + many / 2_500
     assert (project.case() / "events.jsonl").stat().st_size < 1 << 20
-    row(f"100,000 {kind} files", "`run` takes seconds longer; no more than 5,000 untracked files are read" if not add else
-        "`run` takes seconds longer, the first time to read them, then to look at each", "the case")
+    return time.monotonic() - began
 
 
 def crowd(project, many):
@@ -200,8 +209,9 @@ def test_a_project_of_a_strange_name(tmp_path, what, name):
     said = failed(project)
     assert "case 1" in said and "the tree was not kept" not in said
     assert project.show()["symptom"] == "ValueError: no" and "ValueError" in project.bitten().stdout
-    done = project.bitten("check", "h1")
-    assert done.returncode == 0 and "[our-fault]" not in done.stderr, done.stderr
+    if not name.isprintable():  # of two of them a copy as well: it costs the most
+        done = project.bitten("check", "h1")
+        assert done.returncode == 0 and "[our-fault]" not in done.stderr, done.stderr
     row(f"a project with {what}", "all is as elsewhere", "the case")
 
 
@@ -239,15 +249,14 @@ def test_a_project_folder_that_went_away(project):
     row("a current folder that was removed", "nothing runs", "`folder-gone`", done.returncode)
 
 
-@pytest.mark.parametrize("kind", ["ENOLCK", "EOPNOTSUPP"])
-def test_locks_are_refused(project, kind):
+def test_locks_are_refused(project):
     """Simulated: the system refuses a lock on any file of the project, as some network file systems do."""
-    project.write("../patch/sitecustomize.py", f"""
+    project.write("../patch/sitecustomize.py", """
 import errno, fcntl, os
 plain = fcntl.flock
 def flock(fd, how):
-    if "/project/" in os.readlink(f"/proc/self/fd/{{fd if isinstance(fd, int) else fd.fileno()}}"):
-        raise OSError(errno.{kind}, os.strerror(errno.{kind}))
+    if "/project/" in os.readlink(f"/proc/self/fd/{fd if isinstance(fd, int) else fd.fileno()}"):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     return plain(fd, how)
 fcntl.flock = flock
 """)
@@ -342,8 +351,7 @@ def test_not_root(elsewhere):
     row("another user than root", "the same, in a namespace of one's own", "the case")
 
 
-@pytest.mark.parametrize("user", ["65534", "12345"])
-def test_no_home(elsewhere, user):
+def test_no_home(elsewhere, user="12345"):
     done = elsewhere.run(RUN + "$BITTEN check h1; echo checked $?; ls -A", user=user, HOME=None, XDG_STATE_HOME=None, XDG_CACHE_HOME=None)
     told(done)
     assert "checked 0" in done.stdout and "~" not in done.stdout.splitlines(), done.stdout + done.stderr
@@ -365,5 +373,12 @@ def test_no_user_namespaces(elsewhere):
     assert "copy: a clone with links at another path, as namespaces can't serve here" in done.stderr, done.stderr
     assert "refused by Landlock" in done.stderr or "not even refused, as this kernel has no Landlock" in done.stderr
     assert "The failure did not show itself" not in done.stdout, done.stdout
-    row("no user namespaces, with Landlock or without", "checks run in a clone with links; what that can't promise is printed",
-        "`copy: a clone with links …`", 0)
+    row("no user namespaces", "checks run in a clone with links; what that can't promise is printed", "`copy: a clone with links …`", 0)
+
+
+def test_no_landlock():
+    """Simulated: what a clone says of itself where the kernel can't fence it."""
+    said = clone._how("namespaces can't serve here", fenced=False, net=False)
+    assert "are not diverted but not even refused, as this kernel has no Landlock" in said
+    row("no user namespaces and no Landlock (simulated)", "checks run in a clone with links; what that can't promise is printed",
+        "`… not even refused, as this kernel has no Landlock`", 0)
