@@ -360,7 +360,8 @@ class OpenCase:
         for fix in (link for link in self.case.links if isinstance(link, Fix)):
             patch = patch_of(self.case, fix, self.house.repo)
             shown = redact(patch)
-            write(self.folder.fix_patch, shown if shown == patch else f"A secret was masked below, so this does not apply as it is.\n\n{shown}")
+            warning = "" if shown == patch else "A secret was masked below, so this does not apply as it is.\n\n"
+            write(self.folder.fix_patch, warning + shown)
 
     def lesson_on_head(self) -> dict[str, bytes]:
         """The lessons file as HEAD has it, with this case's entry: what may stand beside it uncommitted stays so."""
