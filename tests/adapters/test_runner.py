@@ -1,0 +1,38 @@
+"""A command is run, and what it showed is read only when somebody asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitten.adapters.runner import HereRunner
+from bitten.adapters.sitting import sitting
+from bitten.core.failure import Command
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+
+
+def test_its_end_is_known_before_anything_is_read_and_its_output_when_asked(tmp_path: Path) -> None:
+    redacted: list[str] = []
+
+    def redact(text: str) -> str:
+        redacted.append(text)
+        return text
+
+    with sitting(tmp_path) as held:
+        ran = HereRunner(tmp_path, [], redact).run(Command(("sh", "-c", "echo loss=0.5; exit 3"), str(tmp_path)), held)
+        assert (ran.run.exit, ran.interrupted, redacted) == (3, False, [])
+        seen = ran.observed()
+    assert (seen.output, seen.facts["loss"], seen.run) == ("loss=0.5\n", 0.5, ran.run)
+
+
+def test_one_stream_is_read_once_and_two_keep_their_order(tmp_path: Path) -> None:
+    with sitting(tmp_path) as held:
+        seen = HereRunner(tmp_path, [], str).run(Command(("sh", "-c", "echo one; echo two >&2"), str(tmp_path)), held).observed()
+    assert (seen.facts["stdout"], seen.facts["stderr"]) == ("one\n", "two\n")
+    assert sorted(seen.output.splitlines()) == ["one", "two"]
