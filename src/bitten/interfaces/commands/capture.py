@@ -106,6 +106,7 @@ def rescued(house: House, observed: Observed, expectations: tuple[str, ...]) -> 
     kept = next((case for case in known if case.shows(observed.run)), None)
     if kept is not None:
         kept.complete(observed)
+        house.cases.switch(kept.folder)
         return ""
     failure = capture.capture(observed, tuple(map(parse, expectations)) or _expected(known))
     same, name = _same(failure, known), text.short(shlex.join(observed.run.command.argv), 60)
@@ -116,6 +117,7 @@ def rescued(house: House, observed: Observed, expectations: tuple[str, ...]) -> 
     with case.visited("run"):
         joined = failure is None or same
         case.add([Recurrence(observed.run, passed=failure is None)] if joined else diagnose(case.case, house.knowledge))
+    house.cases.switch(case.folder)
     return f"{name} had {'ended well' if failure is None else 'failed'} when bitten was killed: kept in case {case.number}."
 
 
