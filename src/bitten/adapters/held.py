@@ -29,16 +29,11 @@ def held_folder(base: Path) -> Iterator[Path]:
 
 def abandoned(base: Path) -> Iterator[Path]:
     """Each folder that a killed bitten left, held by us while the loop looks at it; the looker forgets it, or leaves it for later."""
-    for name in sorted(left_over(base)):
+    for name in sorted(each for each in os.listdir(base) if each.endswith(".lock")):  # noqa: PTH208 - nothing else is looked at
         with contextlib.suppress(OSError), (base / name).open("r+") as lock:  # held by the living, or gone meanwhile
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(lock, base / name):
                 yield (base / name).with_suffix("")
-
-
-def left_over(base: Path) -> Iterator[str]:
-    """Names of locks that may be those of a killed bitten: for a first, cheap look."""
-    return (each for each in os.listdir(base) if each.endswith(".lock"))  # noqa: PTH208 - one listing is all that this may cost
 
 
 def sweep(base: Path) -> None:

@@ -34,11 +34,10 @@ def recover(root: Path, redact: Redact, rescue: Rescue, redraw: Redraw) -> list[
     """What was found. `rescue` makes a case of a run and says so, unless it was one already; `redraw` brings documents up to date."""
     said: list[str] = []
     for each in killed():
-        project = each.project
-        if project is None or not project.is_dir():
-            forget(each.folder)
-        elif project == root:
+        if each.project == root:
             said += _recovered(each, root, redact, rescue, redraw)
+        elif each.concerns(root):
+            forget(each.folder)
     return said
 
 
@@ -87,8 +86,10 @@ def _tidied(root: Path, pid: int, redact: Redact) -> Iterator[str]:
     removed = sum(_removed(path) for path in _temporary(root, pid, redact))
     if removed:
         yield f"Removed {removed} temporary file{'s' if removed > 1 else ''} of a command that was killed."
-    with Cases(root, redact).held():
-        yield from [_set_aside(case) for case in Cases(root, redact).all() if _is_half_written(case)]
+    cases = Cases(root, redact)
+    if any(map(_is_half_written, cases.all())):  # a project without a case gets no folder for our looking
+        with cases.held():
+            yield from [_set_aside(case) for case in cases.all() if _is_half_written(case)]
 
 
 def _temporary(root: Path, pid: int, redact: Redact) -> Iterator[Path]:

@@ -72,6 +72,10 @@ class Killed:
         told = self._read("project")
         return Path(told["root"]) if told else None
 
+    def concerns(self, root: Path) -> bool:
+        """Whether a command in this project has something to do about it: it is its own, or nobody's any more."""
+        return self.project in (None, root) or not Path(str(self.project)).is_dir()
+
     @property
     def command(self) -> Command | None:
         """The person's command, if one was about to run, or did."""

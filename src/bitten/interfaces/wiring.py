@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bitten.adapters import config, held, places
+from bitten.adapters import config, places
 from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
 from bitten.adapters.root import root_of
-from bitten.adapters.sitting import Sitting, sitting
+from bitten.adapters.sitting import Sitting, killed, sitting
 from bitten.adapters.terminal import Terminal, WallClock
 from bitten.core.case import Note, Visit
 from bitten.core.failure import Failure, Run
@@ -78,7 +78,7 @@ class House:
 
     def recovered(self) -> list[str]:
         """What killed commands left here: one line each."""
-        if not any(held.left_over(places.memory())):
+        if not any(each.concerns(self.root) for each in killed()):
             return []
         from bitten.adapters.recovery import recover
         from bitten.interfaces.commands.capture import rescued
