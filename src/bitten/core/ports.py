@@ -43,12 +43,6 @@ class Allowed:
     net: bool = False
 
 
-class Runner(Protocol):
-    """The real thing: the person's command, in the person's tree, with their terminal."""
-
-    def run(self, command: Command) -> Observed: ...
-
-
 class Copy(Protocol):
     """A throw-away copy of the tree, at the same path where the system allows. Gone when its context ends."""
 
