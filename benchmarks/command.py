@@ -22,12 +22,28 @@ PARTS = {"dataclasses, re, json": "dataclasses, re, json", "click": "click", "ms
          "the nouns of the law": "bitten.core.next", "all of a look": "bitten.interfaces.commands.cases"}
 
 
+KINDS = {"frozen dataclasses": "from dataclasses import dataclass; made = dataclass(frozen=True)",
+         "nouns": "from bitten.core.noun import noun as made"}
+FORTY = """{made}
+for _ in range(40):
+    @made
+    class Noun:
+        "A class of five values."
+        first: int
+        second: str
+        third: tuple = ()
+        fourth: str = ""
+        fifth: float = 0.0
+"""
+
+
 def main() -> None:
     given = options(rounds=30, cases=50)
     with workplace() as project:
         fill(project, given.cases)
         contenders = {"`python -c pass`": PASS, "`python -c pass` again": PASS, "`bitten --version`": [BITTEN, "--version"],
                       f"`bitten`, {given.cases} cases": [BITTEN]}
+        contenders |= {f"forty {name}": [sys.executable, "-c", FORTY.format(made=made)] for name, made in KINDS.items()}
         contenders |= {f"`import` of {name}": [sys.executable, "-c", f"import {module}"] for name, module in PARTS.items()}
         runs = lockstep({name: partial(spent, argv, project) for name, argv in contenders.items()}, given.rounds)
     plain = runs["`python -c pass`"]

@@ -1,7 +1,7 @@
 """What a noun is: a frozen dataclass whose comparison, hash and text are written here, once, for all of them.
 
-`dataclass(frozen=True)` writes and compiles those for every class: a millisecond each, at each start of ours; for the forty
-of the law that was a third of `bitten` (benchmarks/RESULTS.md, start of the command). Nothing here knows any noun.
+`dataclass(frozen=True)` writes and compiles those for every class, at each start of ours: most of a millisecond for each of
+the forty of the law (measured in benchmarks/RESULTS.md, start of the command). Nothing here knows any noun.
 """
 
 from __future__ import annotations
