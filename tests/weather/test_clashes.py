@@ -77,26 +77,38 @@ def test_a_case_that_is_dropped_while_it_is_checked(project):
              "that is said", "`case-is-closed`", 3))
 
 
-@pytest.mark.parametrize(("gone", "looks"), [("debug.md", 0), ("capture", 0), ("evidence", 0), ("run.sh", 0), ("events.jsonl", 4), ("", 4)])
-def test_a_case_folder_deleted_half_way(project, gone, looks):
+@pytest.fixture
+def two(project):
+    """Two cases; the second is the current one."""
     project.write("other.py", "raise KeyError('other')\n")
     project.bitten("run", "--", sys.executable, "other.py")
-    whole = project.case()
-    victim = whole / gone
+    return project
+
+
+def delete(victim):
     shutil.rmtree(victim) if victim.is_dir() else victim.unlink()
-    looked = project.bitten()
-    slug = {"events.jsonl": "journal-empty", "": "case-gone"}.get(gone, "")
-    assert looked.returncode == looks and slug in looked.stderr, looked.stderr
-    assert project.bitten("check", "h1").returncode == looks
-    assert project.bitten("cases").stdout.startswith("1 ")
-    assert project.bitten(*RUN).returncode == 1, "the other case is joined"
-    assert "seen 2 times" in project.bitten().stdout
-    if not looks:
-        project.bitten("expect", "more", "--case", "2")
-        assert (whole / "debug.md").exists()
+
+
+def test_what_can_be_drawn_again_may_be_deleted(two):
+    for gone in ("debug.md", "capture", "evidence", "run.sh"):
+        delete(two.case() / gone)
+        done = two.bitten("expect", "no", gone)
+        assert (done.returncode, done.stderr) == (0, "") and (two.case() / "debug.md").exists()
+        hold(Row(SECTION, f"`{gone}` of a case is deleted", "the next command goes on without it; debug.md is drawn again", "", 0))
+    assert two.bitten("check", "h1").returncode == 0
+
+
+@pytest.mark.parametrize(("gone", "slug"), [("events.jsonl", "journal-empty"), ("", "case-gone")])
+def test_a_case_that_is_gone_is_named_and_stops_no_other(two, gone, slug):
+    delete(two.case() / gone)
+    for words in ((), ("check", "h1")):
+        looked = two.bitten(*words)
+        assert (looked.returncode, two.slug(looked)) == (4, slug), looked.stderr
+    assert two.bitten("cases").stdout.startswith("1 ")
+    assert two.bitten(*RUN).returncode == 1, "the other case is joined"
+    assert "seen 2 times" in two.bitten().stdout
     what = f"`{gone}` of a case is deleted" if gone else "the current case's folder is deleted"
-    happens = {0: "the next command goes on without it; debug.md is drawn again", 4: "the case is named; other cases go on"}[looks]
-    hold(Row(SECTION, what, happens, f"`{slug}`" if slug else "", looks))
+    hold(Row(SECTION, what, "the case is named; other cases go on", f"`{slug}`", 4))
 
 
 def edited(project, change):
@@ -114,11 +126,12 @@ def edited(project, change):
 ])
 def test_a_journal_that_another_hand_wrote_is_named_at_its_line_and_stops_no_other_case(project, what, change, slug, line):
     file = edited(project, change)
-    for words in ((), ("check",), ("show",), ("expect", "more")):
+    for words in ((), ("expect", "more")):
         done = project.bitten(*words)
         assert (done.returncode, project.slug(done)) == (4, slug), done.stderr
     assert f"events.jsonl:{line or len(file.read_bytes().splitlines())} " in done.stderr
-    assert slug in project.bitten("cases").stderr and project.bitten("cases").returncode == 0
+    listed = project.bitten("cases")
+    assert slug in listed.stderr and listed.returncode == 0
     project.write("other.py", "raise KeyError('other')\n")
     again = project.bitten("run", "--", sys.executable, "other.py")
     assert again.returncode == 1 and "case 2 ·" in again.stderr
