@@ -114,6 +114,14 @@ def test_what_was_expected_is_asked_once_on_a_terminal_and_can_be_said_later(tmp
     assert "eight rows" in (project.case() / "debug.md").read_text("utf-8")
 
 
+def test_what_was_said_later_is_held_to_by_the_next_run(tmp_path):
+    project = captured(windows_project(tmp_path))
+    project.write("main.py", "print('rows=7')\n")
+    assert project.bitten("run", "--", sys.executable, "main.py").returncode == 0
+    project.bitten("expect", "rows == 8")
+    assert project.bitten("run", "--", sys.executable, "main.py").returncode == 65
+
+
 def test_what_a_person_writes_into_debug_md_stays_and_is_read_back(tmp_path):
     project = captured(windows_project(tmp_path))
     document = project.case() / "debug.md"

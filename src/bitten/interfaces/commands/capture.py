@@ -90,7 +90,8 @@ def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], kn
 
 
 def _expected(known: list[OpenCase]) -> tuple[Prediction, ...]:
-    return next((case.case.failure.expected for case in known), ())
+    """What the case of this command was opened with, and what its person has said since."""
+    return next((case.case.expected for case in known), ())
 
 
 def _same(failure: Failure | None, known: list[OpenCase]) -> OpenCase | None:
