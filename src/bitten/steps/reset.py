@@ -13,7 +13,6 @@ from bitten.core.ports import Copy, Observed
 from bitten.core.trouble import BadInput
 from bitten.steps.capture import shows
 
-
 FREE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
