@@ -175,7 +175,7 @@ run_id: MD5
 experiment_id=473829104756382910
 mlflow run MD5 in experiment 0
 wandb: Syncing run wandering-sunset-42
-wandb: Run data is saved locally in /work/wandb/run-20240504_101530-3k2j1h9g
+wandb: Run data is saved locally in /scratch/wandb/run-20240504_101530-3k2j1h9g
 wandb: View run at https://wandb.ai/ana/charngram/runs/3k2j1h9g
 wandb: View project at https://wandb.ai/ana/charngram
 wandb: Currently logged in as: ana (team). Use `wandb login --relogin` to force relogin

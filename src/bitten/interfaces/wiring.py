@@ -81,7 +81,7 @@ class House:
         if not any(each.concerns(self.root) for each in killed()):
             return []
         from bitten.adapters.recovery import recover
-        from bitten.interfaces.commands.capture import rescued
+        from bitten.interfaces.joining import rescued
 
         return recover(self.root, redact, lambda observed, expected: rescued(self, observed, expected), self._redraw)
 

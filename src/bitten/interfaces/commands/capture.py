@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from bitten.core.ports import Observed
 from bitten.core.prediction import Prediction, parse
 from bitten.interfaces import text
 from bitten.interfaces.fault import say, spared, tell
+from bitten.interfaces.joining import cases_of, expected_of, same_failure
 from bitten.interfaces.wiring import House, OpenCase, end_like
 from bitten.steps import capture
 from bitten.steps.diagnose import diagnose
@@ -54,21 +54,10 @@ def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
     return _leave(ran.run, missed)
 
 
-def _known(house: House, run: Run) -> list[OpenCase]:
-    """The open cases of this command, newest first. One that can't be read is said, and stands in nobody's way."""
-    known: list[OpenCase] = []
-    with spared():
-        for folder in reversed(house.cases.all()):
-            with spared():
-                case = house.load(folder)
-                known += [case] if case.case.is_open and capture.same_command(case.case, run) else []
-    return known
-
-
 def _after(house: House, ran: Ran, expected: tuple[Prediction, ...]) -> bool:
     """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed."""
-    known = _known(house, ran.run)
-    expected = expected or _expected(known)
+    known = cases_of(house, ran.run)
+    expected = expected or expected_of(known)
     if ran.run.ended_well and not expected:  # then nothing of what it showed is looked at
         with spared():
             _passes(known, ran.run)
@@ -79,7 +68,7 @@ def _after(house: House, ran: Ran, expected: tuple[Prediction, ...]) -> bool:
 def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase]) -> bool:
     failure = capture.capture(observed, expected)
     with spared():
-        same = _same(failure, known)
+        same = same_failure(failure, known)
         if failure is None:
             _passes(known, observed.run)
         elif same:
@@ -87,39 +76,6 @@ def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], kn
         else:
             _opened(house, failure, observed, known)
     return failure is not None
-
-
-def _expected(known: list[OpenCase]) -> tuple[Prediction, ...]:
-    """What the case of this command was opened with, and what its person has said since."""
-    return next((case.case.expected for case in known), ())
-
-
-def _same(failure: Failure | None, known: list[OpenCase]) -> OpenCase | None:
-    return next((case for case in known if failure and case.case.failure.facts["signature"] == failure.facts["signature"]), None)
-
-
-def rescued(house: House, observed: Observed, expectations: tuple[str, ...]) -> str:
-    """What becomes of a run whose bitten was killed: what `run` would have made of it, but for the question.
-
-    Returns the line that says it; empty when a case has that run already.
-    """
-    known = _known(house, observed.run)
-    kept = next((case for case in known if case.shows(observed.run)), None)
-    if kept is not None:
-        kept.complete(observed)
-        house.cases.switch(kept.folder)
-        return ""
-    failure = capture.capture(observed, tuple(map(parse, expectations)) or _expected(known))
-    same, name = _same(failure, known), text.short(shlex.join(observed.run.command.argv), 60)
-    if failure is None and not known:
-        return f"{name} had ended well when bitten was killed: there is nothing to keep."
-    case = same or (known[0] if failure is None else house.begin(capture.photographed(failure, house.repo), text.title(failure)))
-    case.complete(observed)
-    with case.visited("run"):
-        joined = failure is None or same
-        case.add([Recurrence(observed.run, passed=failure is None)] if joined else diagnose(case.case, house.knowledge))
-    house.cases.switch(case.folder)
-    return f"{name} had {'ended well' if failure is None else 'failed'} when bitten was killed: kept in case {case.number}."
 
 
 def _passes(known: list[OpenCase], run: Run) -> None:
