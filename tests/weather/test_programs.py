@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pexpect
+import psutil
 import pytest
 
 from tests.stories import BITTEN, Project
@@ -212,9 +213,15 @@ def test_the_terminal_goes_away(project):
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and os.waitpid(child.pid, os.WNOHANG)[0] == 0:
         time.sleep(0.05)
-    assert time.monotonic() < deadline
+    assert time.monotonic() < deadline, what_hangs(child.pid)
     assert project.show()["signal"] == signal.SIGHUP
     hold(Row(SECTION, "runs for longer than its terminal", "the hang-up reaches it, the case is kept", "nobody is left to read", 129))
+
+
+def what_hangs(pid):
+    """Each process below one, what it is and what it waits for: for whoever reads that a test timed out."""
+    every = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    return [(each.status(), each.cmdline()[-4:], Path(f"/proc/{each.pid}/wchan").read_text("utf-8")) for each in every]
 
 
 def test_output_without_end_takes_no_memory(project):
