@@ -206,7 +206,8 @@ def test_it_draws_with_curses(project):
 def test_the_terminal_goes_away(project):
     """SIGHUP reaches the command; the case is kept although nobody is left to read."""
     project.write("main.py", "import time\nprint('up', flush=True)\ntime.sleep(60)\n")
-    child = pexpect.spawn(BITTEN[0], [*BITTEN[1:], "run", "--", PYTHON, "main.py"], cwd=str(project.root), env=project.env, timeout=30)
+    child = pexpect.spawn(BITTEN[0], [*BITTEN[1:], "run", "--", PYTHON, "main.py"], cwd=str(project.root), env=project.env, timeout=30,
+                          preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))  # under nohup it would stay ignored, as it must
     child.expect_exact("up")
     os.close(child.child_fd)
     child.closed = True
