@@ -65,6 +65,7 @@ def test_whatever_stands_around_a_secret_it_is_masked(secret, before, after):
 @example("password=‹password:8-15›abcdefgh")
 @example("dapi" + "0123456789abcdef" * 2 + "KAGGLE_KEY=" + "0123456789abcdef" * 2)
 @example(("AK" "IA" + "A" * 16) * 3)
+@example("wandb login --relogin " + "c2779d9095" * 4 + ":0dop_" + "v1_" + "25d4a3f697c0f194" * 4)
 def test_what_was_masked_is_never_masked_again(text):
     once = redact(text)
     assert redact(once) == once

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     Span = tuple[int, int, str]
 
+ROUNDS = 8  # each round masks and leaves masks alone, so few texts need a third
 _PLACEHOLDER = "‹[a-z0-9-]+:[0-9]+-[0-9]+›"
 OPEN, CLOSE = "‹", "›"
 """A placeholder has no blank, quote or slash, so that it stays one word of a shell, a JSON text, a table and a wrapped line."""
@@ -130,25 +131,26 @@ _made: dict[str, Any] = {}
 
 
 def scrub(text: str, exact: Mapping[str, str] = {}) -> str:
-    """The same text with what looks like a secret masked, and the values of `exact`, each with its kind. Masks nothing twice."""
-    is_done = False
-    while not is_done:
-        text, is_done = _scrubbed(text, exact)
+    """The same text with what looks like a secret masked, and the values of `exact`, each with its kind. Masks nothing twice.
+
+    Once over the text is not always enough: a name, or a key, that begins where a secret ended is only then seen to be one.
+    """
+    for _ in range(ROUNDS):
+        before, text = text, _scrubbed(text, exact)
+        if text == before:
+            break
     return text
 
 
-def _scrubbed(text: str, exact: Mapping[str, str]) -> tuple[str, bool]:
-    """Once over the text, and whether that was enough: a name that begins where a secret ended is only then seen to be one."""
+def _scrubbed(text: str, exact: Mapping[str, str]) -> str:
+    """Once over the text."""
     plain, escapes = (text, []) if "\x1b" not in text else _without_escapes(text)
-    spans = _spans(plain, exact, frozenset(at for at, _ in escapes))
-    if not spans:
-        return text, True
     done: list[str] = []
     position = 0
-    for start, end, masked, inside in _in_full(spans, escapes):
+    for start, end, masked, inside in _in_full(_spans(plain, exact, frozenset(at for at, _ in escapes)), escapes):
         done += text[position:start], masked, inside
         position = end
-    return "".join(done) + text[position:], not any(_is_in_name(plain[end:end + 1]) for _, end, _ in spans)
+    return "".join(done) + text[position:]
 
 
 def placeholder(kind: str, length: int) -> str:

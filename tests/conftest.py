@@ -1,0 +1,11 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+if os.environ.get("CI"):  # a landing must not hang on luck; new examples are sought wherever else the tests run
+    settings.load_profile("repeatable")
