@@ -115,13 +115,34 @@ def test_a_host_that_is_not_this_machine_is_told(tmp_path):
     assert visit(project(tmp_path, {"a.py": program}), "a.py").story.net == ("192.0.2.1", "hub.invalid")
 
 
-def test_a_signal_handler_that_raises_does_not_cut_a_snapshot_short(tmp_path):
-    program = ("import signal\ndef stop(_, frame):\n    while frame:\n        if '_bitten_' in frame.f_code.co_filename:\n            raise RuntimeError('handler')\n"
-               "        frame = frame.f_back\nsignal.signal(signal.SIGALRM, stop)\nsignal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)\n"
-               "def main(n):\n    many = [[{k: [k] * 9 for k in range(9)}] * 6] * 6\n    if n:\n        main(n - 1)\n    raise ValueError('the real one')\nmain(20)")
-    done = visit(project(tmp_path, {"a.py": program}), "a.py")
+RAISES = """
+import signal
+def stop(_, frame):
+    while frame:
+        if frame.f_code.co_name == {function!r} and '_bitten_' in frame.f_code.co_filename:
+            raise RuntimeError('handler')
+        frame = frame.f_back
+signal.signal(signal.SIGALRM, stop)
+signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+def main(n):
+    many = [[{{k: [k] * 9 for k in range(9)}}] * 6] * 6
+    if n:
+        main(n - 1)
+    raise ValueError('the real one')
+import sys
+def hook(*_):
+    print('blocked:', len(signal.pthread_sigmask(signal.SIG_BLOCK, ())))
+sys.excepthook = hook
+main(20)
+"""
+
+
+@pytest.mark.parametrize("function", ["_hold_signals", "_record"])
+def test_a_signal_handler_that_raises_does_not_cut_a_snapshot_short_nor_leave_signals_blocked(tmp_path, function):
+    done = visit(project(tmp_path, {"a.py": RAISES.format(function=function)}), "a.py")
     assert exceptions(done) == [("uncaught", "ValueError", "the real one")]
     assert all(frame["vars"] for frame in next(iter(done.log.of("exc")))["exc"]["frames"][1:])
+    assert "blocked: 0" in done.done.stdout
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.13"])

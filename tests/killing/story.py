@@ -37,6 +37,7 @@ class Story:
     place: Path
     saved: Path
     project: Project = field(init=False)
+    said: str = ""
 
     def __post_init__(self) -> None:
         self.place.mkdir()
@@ -57,6 +58,7 @@ class Story:
         if name == "confirm":
             return self._typed(env)
         done = self.project.bitten(*COMMANDS[name], program=KNIFE, **env)
+        self.said = done.stdout + done.stderr
         assert not FAULT.search(done.stderr), done.stderr
         return done.returncode
 
@@ -134,7 +136,7 @@ def finishes(story: Story, name: str, had: int) -> None:
         if story.step() == "captured":
             assert story.project.bitten("diagnose").returncode == 0
     elif not any(f'"kind":"{KINDS[name]}"'.encode() in line for line in story.lines()[had:]):
-        assert story.tell(name) == 0
+        assert story.tell(name) == 0, story.said
     assert story.step() == STEPS[name]
     assert not any(b'"about":"tried"' in line for line in story.lines()), "our own words are taken for the person's"
     if name == "close":

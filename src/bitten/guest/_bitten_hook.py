@@ -146,19 +146,45 @@ def _site(exc: BaseException, tb: TracebackType | None) -> tuple[str, int, int]:
 
 def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> None:
     """Snapshot an exception, and let the probes read its frames. Signals wait meanwhile: a handler that raises would cut it short."""
-    is_caught = how in ("formatted", "exit-in-except")
-    if exc is None or is_busy() or not Budget.affords(exc, tb, is_caught):
+    if exc is None or is_busy():
         return
-    was = set_busy(True)
-    signal: Any = sys.modules.get("_signal") or __import__("_signal")
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    was, held = set_busy(True), None
     try:
-        _record(exc, tb, how, 0.1 if is_caught else 0.25)
+        held = _hold_signals()
+        is_caught = how in ("formatted", "exit-in-except")
+        if Budget.affords(exc, tb, is_caught):
+            _record(exc, tb, how, 0.1 if is_caught else 0.25)
     except Exception as error:
         emit("hookerr", where="capture", err=type(error).__name__)
     finally:
         set_busy(was)
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        if held is not None:
+            _signals().pthread_sigmask(_signals().SIG_SETMASK, held)
+
+
+def _signals() -> Any:
+    return sys.modules.get("_signal") or __import__("_signal")
+
+
+def _hold_signals() -> Any:
+    """Block them all. Returns what was blocked before.
+
+    The call runs the handlers of what came just before it, and torch's for SIGCHLD raises: the mask is set even so, so what
+    it was must have been read first.
+    """
+    signal = _signals()
+    before = _in_spite_of_handlers(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+    _in_spite_of_handlers(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals()))
+    return before
+
+
+def _in_spite_of_handlers(call: Callable[[], Any]) -> Any:
+    for _ in range(3):
+        try:
+            return call()
+        except Exception:
+            continue
+    return call()
 
 
 def _record(exc: BaseException, tb: TracebackType | None, how: str, seconds: float) -> None:
