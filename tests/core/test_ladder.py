@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests import nouns
 
-from bitten.core.case import Drop, Note, Recurrence, Rejection, Rescope, Reset, Scope, Visit, Withdrawal
+from bitten.core.case import Drop, Note, Recurrence, Rejection, Reproducer, Rescope, Reset, Scope, Visit, Withdrawal
 from bitten.core.ladder import LONGEST_GAP, Step, advance, fold, hour_is_up
 from bitten.core.trouble import Refused
 
@@ -136,6 +136,11 @@ def test_a_reset_starts_the_hour_again_and_leaves_the_case_as_it_stands():
     case = case_with(H1, Visit("run", 0, 1), Visit("a", 500, 501), Visit("b", 1000, 1001))
     after = advance(case, Reset("still short", "x = 1", 1, "same", "same"))
     assert after.person_seconds() == 0 and after.hypotheses == case.hypotheses
+
+
+def test_a_reproducer_that_is_found_later_takes_the_place_of_the_one_before():
+    case = case_with(Reproducer(why="no library call"), Reproducer("a = 1\n\nb = a\n", verified=True, shows="same"))
+    assert case.reproducer.verified and case.reproducer.lines == 2 and case.step is Step.CAPTURED
 
 
 def test_expectations_said_later_are_held_to_when_they_can_be_measured():

@@ -51,7 +51,8 @@ def test_bitten_debug_prints_the_traceback_too(project):
 
 
 @pytest.mark.parametrize("more", [
-    "import errno\ndef full(*a, **k): raise OSError(errno.ENOSPC, 'No space left on device', 'x')\nwiring.write = full",
+    "import errno\ndef full(*a, **k): raise OSError(errno.ENOSPC, 'No space left on device', 'x')\n"
+    "import bitten.interfaces.wiring.single as single\nsingle.write = full",
     "def worse(text): raise KeyError('worse')\nimport bitten.interfaces.fault as fault\nfault.keep_report = worse",
 ], ids=["the disk is full", "the report has a fault too"])
 def test_a_fault_while_the_report_is_written_ends_as_the_first_one_did(project, more):

@@ -234,6 +234,25 @@ class Visit:
 
 
 @noun
+class Reproducer:
+    """A program of a few lines that fails alike. `verified` when a fresh process showed `shows`; else `why` says what stood in the way.
+
+    `about` tells what it can't: values that were drawn anew, state that was left out. `seconds` is what finding it took.
+    """
+
+    code: str = ""
+    verified: bool = False
+    shows: str = ""
+    why: str = ""
+    about: str = ""
+    seconds: float = 0.0
+
+    @property
+    def lines(self) -> int:
+        return sum(1 for line in self.code.splitlines() if line.strip())
+
+
+@noun
 class Reset:
     """The hour's reset: debug.md re-read, the symptom updated, and a reproducer that shows the same failure.
 

@@ -86,13 +86,57 @@ class Sighting:
 
 @noun
 class FileSeen:
-    """A file the program opened: `role` is config, data or wrote. Size in bytes, modified in seconds since the epoch."""
+    """A file the program opened: `role` is config, data or wrote. Size in bytes, modified in seconds since the epoch.
+
+    `digest` is the SHA-256 of the whole file, or of its first MiB where `whole` is false; empty where it was not read.
+    """
 
     path: str
     role: str
     size: int = -1
     modified: float = 0.0
     count: int = 1
+    digest: str = ""
+    whole: bool = True
+
+
+@noun
+class ToRead:
+    """A file worth reading, and why."""
+
+    path: str
+    because: str
+
+
+@noun
+class Process:
+    """One process of the command's tree in a picture of it: a rank, a worker, or a helper.
+
+    `state` is the kernel's letter and word, `cpu` seconds used so far, `rss` in bytes, `stack` outermost first;
+    `waits` says what its innermost library call waits for, `collective` the last one it entered, where either is known.
+    """
+
+    pid: int
+    name: str
+    state: str = ""
+    rank: int | None = None
+    worker: int | None = None
+    parent: int = 0
+    cpu: float = 0.0
+    rss: int = -1
+    stack: tuple[Frame, ...] = ()
+    waits: str = ""
+    collective: str = ""
+
+
+@noun
+class Picture:
+    """All processes at one moment. `odd` names in a sentence the one that is elsewhere than the rest; `at` is seconds after the start."""
+
+    processes: tuple[Process, ...] = ()
+    odd: str = ""
+    at: float = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @noun
@@ -100,6 +144,8 @@ class Surroundings:
     """Config and data manifest, environment, and what changed, as the program itself showed them.
 
     `changed` are paths that differ from the revision `head`; `parent` is the revision before it, where there is one.
+    `ending` says what the end means (a signal, a limit, the memory), `since` what changed since the last good run of the
+    same command, `packages` are the versions in the failing interpreter, `notes` what could not be seen.
     """
 
     files: tuple[FileSeen, ...] = ()
@@ -108,6 +154,11 @@ class Surroundings:
     head: str = ""
     parent: str = ""
     notes: tuple[str, ...] = ()
+    ending: tuple[str, ...] = ()
+    since: tuple[str, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict)
+    to_read: tuple[ToRead, ...] = ()
+    picture: Picture | None = None
 
 
 @noun

@@ -9,7 +9,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 from enum import IntEnum
 
-from .case import Confirmation, Drop, Evidence, Hypothesis, Note, Recurrence, Rejection, Rescope, Reset, Scope, Verdict, Visit, Withdrawal
+from .case import (
+    Confirmation,
+    Drop,
+    Evidence,
+    Hypothesis,
+    Note,
+    Recurrence,
+    Rejection,
+    Reproducer,
+    Rescope,
+    Reset,
+    Scope,
+    Verdict,
+    Visit,
+    Withdrawal,
+)
 from .failure import Failure
 from .noun import noun
 from .prediction import Prediction, as_prediction
@@ -31,7 +46,7 @@ class Step(IntEnum):
 
 
 Link = Confirmation | Fix | Verification | Lesson | Closing
-Event = (Failure | Hypothesis | Evidence | Rejection | Link | Note | Recurrence | Rescope | Withdrawal | Visit | Reset | Drop)
+Event = (Failure | Hypothesis | Evidence | Rejection | Link | Note | Recurrence | Reproducer | Rescope | Withdrawal | Visit | Reset | Drop)
 
 LONGEST_GAP = 600.0
 """A gap between two commands counts for at most so many seconds: who is away is not debugging (design section 2)."""
@@ -49,6 +64,7 @@ class Case:
     scope: Scope | None = None
     notes: tuple[Note, ...] = ()
     recurrences: tuple[Recurrence, ...] = ()
+    reproducer: Reproducer | None = None
     withdrawals: tuple[Withdrawal, ...] = ()
     visits: tuple[Visit, ...] = ()
     resets: tuple[Reset, ...] = ()
@@ -116,6 +132,8 @@ def advance(case: Case | None, event: Event) -> Case:  # noqa: PLR0911, PLR0912 
             return replace(case, notes=(*case.notes, event))
         case Case(dropped=None), Recurrence():
             return replace(case, recurrences=(*case.recurrences, event))
+        case Case(dropped=None), Reproducer():
+            return replace(case, reproducer=event)
         case Case(dropped=None), Drop():
             return replace(case, dropped=event)
         case Case(dropped=None), Reset():

@@ -27,6 +27,7 @@ def draw(case: Case, began: float) -> str:
         EXPECTED: expected(case),
         "What happened": _happened(case),
         TRIED: tried(case),
+        "Reproducer": _reproduced(case),
         "Config and data": _files(case),
         "Environment": _environment(case),
         "What changed": _changed(case),
@@ -61,7 +62,17 @@ def _happened(case: Case) -> Iterator[str]:
         yield from _variables(crash) if crash.role != "consequence" else ()
     if not failure.crashes:
         yield from _fenced(str(failure.facts.get("stderr") or failure.facts.get("stdout") or "(it printed nothing)").splitlines()[-40:])
-    yield from (f"\n- {note}" for note in failure.surroundings.notes)
+    yield from (f"\n- {each}" for each in (*failure.surroundings.ending, *failure.surroundings.notes))
+
+
+def _reproduced(case: Case) -> Iterator[str]:
+    found = case.reproducer
+    if found is None or not found.code:
+        yield f"None of ten lines: {found.why}" if found and found.why else ""
+        return
+    yield from _fenced(found.code.strip().splitlines())
+    yield f"\nA fresh process shows the same: `{found.shows}`." if found.verified else f"\nNot verified: {found.why}"
+    yield found.about
 
 
 def _traceback(crash: Crash) -> Iterator[str]:

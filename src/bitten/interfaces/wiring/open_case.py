@@ -1,42 +1,32 @@
-"""Where everything meets: the only module that knows which adapter stands behind which port. Has no rule of its own."""
+"""One case, open on this desk: its journal, its documents, and what stands beside them. Every event passes the ladder before the disk."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from bitten.adapters import config, places
-from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, as_bytes, write
+from bitten.adapters.folder import CaseFolder, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
-from bitten.adapters.root import root_of
-from bitten.adapters.sitting import Sitting, killed, sitting
-from bitten.adapters.terminal import Terminal, WallClock
 from bitten.core.case import Note, Visit
-from bitten.core.failure import Failure, Run
+from bitten.core.failure import Run
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Allowed, Observed
 from bitten.core.proof import Fix, Lesson, Verification
-from bitten.core.trouble import BadInput, Refused, Trouble, Unable
+from bitten.core.trouble import Refused, Unable
 from bitten.interfaces import text
 
-if TYPE_CHECKING:
-    from bitten.adapters.knowledge import Playbooks
-    from bitten.adapters.redact import Masked
-    from bitten.adapters.repo import GitRepo
-    from bitten.adapters.runner import HereRunner, Ran
-    from bitten.adapters.sizes import Tidied
-    from bitten.steps.check import Bench
-    from bitten.testing import Proof
+from .single import redact
 
-__all__ = ["House", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "redact"]
+if TYPE_CHECKING:
+    from bitten.adapters.redact import Masked
+    from bitten.steps.check import Bench
+
+    from .house import House
 
 # Each import below its own definition is one that a look at a case does without: together they cost more than the look.
 # ruff: noqa: PLC0415
@@ -45,138 +35,9 @@ RECENT = 40
 """Events that debug.md may lag behind the journal: more than any one command adds."""
 
 
-def redact(text: str) -> str:
-    """Text that may be kept."""
-    from bitten.adapters import redact as adapter
-
-    return adapter.redact(text)
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise Unable("folder-gone", "The current folder was removed.", way="cd to where the project is now") from None
-
-
-@dataclass(eq=False, repr=False)
-class House:
-    """One project, as a command sees it."""
-
-    root: Path
-    person: Terminal = field(default_factory=Terminal)
-    clock: WallClock = field(default_factory=WallClock)
-    _said: set[str] = field(default_factory=set)
-
-    @classmethod
-    def here(cls) -> House:
-        """The project around the current folder; what killed commands left in it is put in order, and said."""
-        house = cls(root_of(_here()))
-        for line in house.recovered():
-            house.say(line)
-        return house
-
-    def recovered(self) -> list[str]:
-        """What killed commands left here: one line each."""
-        if not any(each.concerns(self.root) for each in killed()):
-            return []
-        from bitten.adapters.recovery import recover
-        from bitten.interfaces.joining import rescued
-
-        return recover(self.root, redact, lambda observed, expected: rescued(self, observed, expected), self._redraw)
-
-    def _redraw(self) -> None:
-        """Each case's documents, which a kill may have left behind its journal."""
-        for folder in self.cases.all():
-            with suppress(Trouble):  # a case that can't be read is named by the commands that need it
-                self.load(folder).redraw()
-
-    def sitting(self) -> AbstractContextManager[Sitting]:
-        """A command at work: should it be killed, the next one goes on for it."""
-        return sitting(self.root)
-
-    def say(self, line: str) -> None:
-        """What a person should know, but did not ask for; once."""
-        if line in self._said:
-            return
-        self._said.add(line)
-        click.echo(click.style(f"  {line}", dim=True), err=True)
-
-    @cached_property
-    def repo(self) -> GitRepo:
-        from bitten.adapters.repo import repo_in
-
-        return repo_in(self.root, redact)
-
-    @cached_property
-    def settings(self) -> config.Settings:
-        return config.settings(self.root)
-
-    @cached_property
-    def cases(self) -> Cases:
-        return Cases(self.root, redact)
-
-    @cached_property
-    def knowledge(self) -> Playbooks:
-        from bitten.adapters.knowledge import Playbooks
-
-        return Playbooks()
-
-    @property
-    def runner(self) -> HereRunner:
-        from bitten.adapters.runner import HereRunner
-
-        return HereRunner(self.root, self.knowledge.probe_paths(), redact)
-
-    def takes_too_much(self) -> bool:
-        from bitten.adapters import sizes
-
-        return sizes.taken(self.root) > self._limit
-
-    def tidied(self, *, dry_run: bool = False) -> Tidied:
-        from bitten.adapters import sizes
-
-        return sizes.tidy(self.root, self.cases.all(), places.state(), self.repo.store, self._limit, dry_run=dry_run)
-
-    @property
-    def _limit(self) -> int:
-        """In bytes."""
-        return int(self.settings.keep_mib * 2**20)
-
-    def load(self, folder: CaseFolder) -> OpenCase:
-        journal = FileJournal(folder.path, places.state())
-        case = OpenCase(self, folder, journal, journal.load())
-        case.report()
-        return case
-
-    def case(self, number: int | None = None) -> OpenCase:
-        """The case of that number, else the current one. Raises: BadInput `no-such-case`, `no-case`; Unable `case-gone`."""
-        folder = self.cases.find(number) if number is not None else self.cases.current()
-        if folder is None and (left := self.cases.all()):
-            raise Unable("case-gone", "The current case is gone: its folder was removed, or moved away.",
-                         f"There are others: {', '.join(str(each.number) for each in left[-8:])}.", f"bitten switch {left[-1].number}")
-        if folder is None:
-            raise BadInput("no-case", "There is no case here yet.", way="bitten run -- CMD")
-        return self.load(folder)
-
-    def begin(self, failure: Failure, title: str) -> OpenCase:
-        """A new case, its failure on disk when this returns."""
-        return self.load(self.cases.create(title, lambda folder: self._first(folder, failure)))
-
-    def _first(self, folder: CaseFolder, failure: Failure) -> None:
-        OpenCase(self, folder, FileJournal(folder.path, places.state()), None).add([failure])
-
-    def read(self, file: str) -> str:
-        """The text of a file that the person named. Raises: BadInput `no-such-file`."""
-        try:
-            return Path(file).read_text("utf-8", "surrogateescape")
-        except OSError as error:
-            raise BadInput("no-such-file", f"Can't read {file}: {error.strerror}.", way="name a file that is there") from None
-
-
 @dataclass(eq=False, repr=False)
 class OpenCase:
-    """A case and its journal; every event goes through the ladder before it goes to disk."""
+    """A case and its journal."""
 
     house: House
     folder: CaseFolder
@@ -397,52 +258,3 @@ class OpenCase:
     @property
     def _lessons(self) -> Path:
         return self.house.root / self.house.settings.lessons
-
-
-def end_like(signal: int) -> int:
-    """Die as the command did."""
-    from bitten.adapters import process
-
-    return process.end_like(signal)
-
-
-def lay_out(folder: Path) -> Path:
-    """The bundled example, as a fresh repository."""
-    from bitten.adapters import example
-
-    return example.lay_out(folder)
-
-
-def mend(project: Path) -> str:
-    """The story's edit in it. Returns the fix as a unified diff."""
-    from bitten.adapters import example
-
-    return example.mend(project)
-
-
-def proofs(name: str) -> list[Proof]:
-    """Proofs of a playbook, by its name or its folder; empty when there is none."""
-    from bitten.adapters.knowledge import Playbooks
-    from bitten.testing import prove
-
-    folder = Playbooks().folders.get(name.replace("-", "_")) or (Path(name) if Path(name, "playbook.py").is_file() else None)
-    return prove(folder) if folder else []
-
-
-def recent_events(most: int = 8) -> list[str]:
-    """The kinds of the current case's last events, for the report of a fault: nothing of what they hold."""
-    import json
-
-    folder = House(root_of(Path.cwd())).cases.current()
-    lines = (folder.path / "events.jsonl").read_bytes().splitlines()[-most:] if folder else []
-    return [str(json.loads(line).get("kind")) for line in lines]
-
-
-def keep_report(text: str) -> str:
-    """Where the report of our own fault lies, redacted; where it can't be kept, the report."""
-    try:
-        file = places.private(places.state() / "reports") / f"{time.strftime('%Y%m%d-%H%M%S')}.txt"
-        write(file, redact(text))
-    except (OSError, Unable):
-        return f"this:\n\n{redact(text)}"
-    return str(file)

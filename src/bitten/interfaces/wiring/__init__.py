@@ -1,0 +1,19 @@
+"""Where everything meets: the only package that knows which adapter stands behind which port. Has no rule of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bitten.adapters.terminal import Terminal
+
+from .house import House
+from .open_case import OpenCase
+from .single import end_like, keep_report, lay_out, mend, proofs, recent_events, redact
+
+if TYPE_CHECKING:
+    from bitten.adapters.runner import Ran
+    from bitten.adapters.sizes import Tidied
+
+__all__ = [
+    "House", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "recent_events", "redact",
+]  # fmt: skip

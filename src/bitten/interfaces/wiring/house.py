@@ -1,0 +1,153 @@
+"""One project, as a command sees it: its cases, its settings, its repository, and the person. Has no rule of its own."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bitten.adapters import config, places
+from bitten.adapters.folder import CaseFolder, Cases
+from bitten.adapters.journal import FileJournal
+from bitten.adapters.root import root_of
+from bitten.adapters.sitting import Sitting, killed, sitting
+from bitten.adapters.terminal import Terminal, WallClock
+from bitten.core.failure import Failure
+from bitten.core.trouble import BadInput, Trouble, Unable
+
+from .open_case import OpenCase
+from .single import redact
+
+if TYPE_CHECKING:
+    from bitten.adapters.knowledge import Playbooks
+    from bitten.adapters.repo import GitRepo
+    from bitten.adapters.runner import HereRunner
+    from bitten.adapters.sizes import Tidied
+
+# ruff: noqa: PLC0415 - as in open_case
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Unable("folder-gone", "The current folder was removed.", way="cd to where the project is now") from None
+
+
+@dataclass(eq=False, repr=False)
+class House:
+    """One project, as a command sees it."""
+
+    root: Path
+    person: Terminal = field(default_factory=Terminal)
+    clock: WallClock = field(default_factory=WallClock)
+    _said: set[str] = field(default_factory=set)
+
+    @classmethod
+    def here(cls) -> House:
+        """The project around the current folder; what killed commands left in it is put in order, and said."""
+        house = cls(root_of(_here()))
+        for line in house.recovered():
+            house.say(line)
+        return house
+
+    def recovered(self) -> list[str]:
+        """What killed commands left here: one line each."""
+        if not any(each.concerns(self.root) for each in killed()):
+            return []
+        from bitten.adapters.recovery import recover
+        from bitten.interfaces.joining import rescued
+
+        return recover(self.root, redact, lambda observed, expected: rescued(self, observed, expected), self._redraw)
+
+    def _redraw(self) -> None:
+        """Each case's documents, which a kill may have left behind its journal."""
+        for folder in self.cases.all():
+            with suppress(Trouble):  # a case that can't be read is named by the commands that need it
+                self.load(folder).redraw()
+
+    def sitting(self) -> AbstractContextManager[Sitting]:
+        """A command at work: should it be killed, the next one goes on for it."""
+        return sitting(self.root)
+
+    def say(self, line: str) -> None:
+        """What a person should know, but did not ask for; once."""
+        if line in self._said:
+            return
+        self._said.add(line)
+        click.echo(click.style(f"  {line}", dim=True), err=True)
+
+    @cached_property
+    def repo(self) -> GitRepo:
+        from bitten.adapters.repo import repo_in
+
+        return repo_in(self.root, redact)
+
+    @cached_property
+    def settings(self) -> config.Settings:
+        return config.settings(self.root)
+
+    @cached_property
+    def cases(self) -> Cases:
+        return Cases(self.root, redact)
+
+    @cached_property
+    def knowledge(self) -> Playbooks:
+        from bitten.adapters.knowledge import Playbooks
+
+        return Playbooks()
+
+    @property
+    def runner(self) -> HereRunner:
+        from bitten.adapters.runner import HereRunner
+
+        return HereRunner(self.root, self.knowledge.probe_paths(), redact)
+
+    def takes_too_much(self) -> bool:
+        from bitten.adapters import sizes
+
+        return sizes.taken(self.root) > self._limit
+
+    def tidied(self, *, dry_run: bool = False) -> Tidied:
+        from bitten.adapters import sizes
+
+        return sizes.tidy(self.root, self.cases.all(), places.state(), self.repo.store, self._limit, dry_run=dry_run)
+
+    @property
+    def _limit(self) -> int:
+        """In bytes."""
+        return int(self.settings.keep_mib * 2**20)
+
+    def load(self, folder: CaseFolder) -> OpenCase:
+        journal = FileJournal(folder.path, places.state())
+        case = OpenCase(self, folder, journal, journal.load())
+        case.report()
+        return case
+
+    def case(self, number: int | None = None) -> OpenCase:
+        """The case of that number, else the current one. Raises: BadInput `no-such-case`, `no-case`; Unable `case-gone`."""
+        folder = self.cases.find(number) if number is not None else self.cases.current()
+        if folder is None and (left := self.cases.all()):
+            raise Unable("case-gone", "The current case is gone: its folder was removed, or moved away.",
+                         f"There are others: {', '.join(str(each.number) for each in left[-8:])}.", f"bitten switch {left[-1].number}")
+        if folder is None:
+            raise BadInput("no-case", "There is no case here yet.", way="bitten run -- CMD")
+        return self.load(folder)
+
+    def begin(self, failure: Failure, title: str) -> OpenCase:
+        """A new case, its failure on disk when this returns."""
+        return self.load(self.cases.create(title, lambda folder: self._first(folder, failure)))
+
+    def _first(self, folder: CaseFolder, failure: Failure) -> None:
+        OpenCase(self, folder, FileJournal(folder.path, places.state()), None).add([failure])
+
+    def read(self, file: str) -> str:
+        """The text of a file that the person named. Raises: BadInput `no-such-file`."""
+        try:
+            return Path(file).read_text("utf-8", "surrogateescape")
+        except OSError as error:
+            raise BadInput("no-such-file", f"Can't read {file}: {error.strerror}.", way="name a file that is there") from None
