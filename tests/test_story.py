@@ -38,6 +38,19 @@ def test_the_story_works_from_a_dirty_tree_with_the_cause_in_the_uncommitted_par
     assert project.read("windows.py") == FIXED
 
 
+def test_with_consent_the_touched_files_are_committed_whole(tmp_path):
+    project = Project(tmp_path, {"windows.py": FIXED, "main.py": MAIN, "count_rows.py": COUNT})
+    project.write("windows.py", WINDOWS.replace("return 1", "return 2"))
+    project.write("notes.txt", "work in progress\n")
+    fixed(confirmed(captured(project)), FIXED.replace("return 1", "return 2"))
+    assert project.bitten("verify").returncode == 0
+    code, seen = project.typed("close", "--all", answers=(("only local", ""),))
+    assert code == 0 and "✓ closed, commit" in seen, seen
+    assert project.git("show", "--name-only", "--format=", "HEAD").split() == ["CLAUDE.md", "test_windows.py", "windows.py"]
+    assert "return 2" in project.git("show", "HEAD:windows.py")
+    assert project.git("status", "--porcelain").split() == ["??", "notes.txt"]
+
+
 def test_unrelated_work_in_progress_in_the_same_file_is_not_committed(tmp_path):
     project = windows_project(tmp_path)
     project.write("windows.py", WINDOWS.replace("return 1", "return 2"))
