@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -29,11 +28,3 @@ def root(tmp_path: Path, home: Path) -> Path:
     git(root, "add", ".")
     git(root, "commit", "-qm", "first")
     return root
-
-
-@pytest.fixture(autouse=True)
-def hang_up_as_it_was():
-    """A command that was run in this very process leaves SIGHUP ignored, for what bitten still has to keep; tests after it need it."""
-    before = signal.getsignal(signal.SIGHUP)
-    yield
-    signal.signal(signal.SIGHUP, before)

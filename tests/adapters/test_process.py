@@ -16,8 +16,10 @@ import os, sys, pathlib
 from bitten.adapters import process
 from bitten.adapters.tape import Tape
 tape = Tape(pathlib.Path(sys.argv[1]))
+full = os.environ.pop("FULL", "") == "1"
 try:
-    ended = process.run(sys.argv[2:], dict(os.environ), tape)
+    with process.running(sys.argv[2:], dict(os.environ), tape, full_tty=full) as ended:
+        pass
 except process.Unable as error:
     print(error.slug); sys.exit(error.exit_code)
 sys.exit(process.end_like(ended.signal) if ended.signal else ended.exit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -25,14 +27,22 @@ def test_its_end_is_known_before_anything_is_read_and_its_output_when_asked(tmp_
         return text
 
     with sitting(tmp_path) as held:
-        ran = HereRunner(tmp_path, [], redact).run(Command(("sh", "-c", "echo loss=0.5; exit 3"), str(tmp_path)), held)
-        assert (ran.run.exit, ran.interrupted, redacted) == (3, False, [])
+        with HereRunner(tmp_path, [], redact).running(Command(("sh", "-c", "echo loss=0.5; exit 3"), str(tmp_path)), held) as ran:
+            assert (ran.run.exit, ran.interrupted, redacted) == (3, False, [])
         seen = ran.observed()
     assert (seen.output, seen.facts["loss"], seen.run) == ("loss=0.5\n", 0.5, ran.run)
 
 
 def test_one_stream_is_read_once_and_two_keep_their_order(tmp_path: Path) -> None:
-    with sitting(tmp_path) as held:
-        seen = HereRunner(tmp_path, [], str).run(Command(("sh", "-c", "echo one; echo two >&2"), str(tmp_path)), held).observed()
+    command = Command(("sh", "-c", "echo one; echo two >&2"), str(tmp_path))
+    with sitting(tmp_path) as held, HereRunner(tmp_path, [], str).running(command, held) as ran:
+        seen = ran.observed()
     assert (seen.facts["stdout"], seen.facts["stderr"]) == ("one\n", "two\n")
     assert sorted(seen.output.splitlines()) == ["one", "two"]
+
+
+def test_until_all_is_kept_a_hang_up_ends_nothing_and_then_it_means_what_it_did(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    with sitting(tmp_path) as held, HereRunner(tmp_path, [], str).running(Command(("true",), str(tmp_path)), held):
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert signal.getsignal(signal.SIGHUP) == before

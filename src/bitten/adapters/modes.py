@@ -1,7 +1,7 @@
 """Terminal modes of a command: what it sets on the terminal that it writes to holds for the one that its keys come from.
 
 The two are one to a program that runs plainly, and curses sets modes on its output. Limits: output modes are not followed,
-and a change is seen at the next output.
+and a change is seen at the next output. A command with a terminal of its own needs none of this: there the real one is raw.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import termios
+import tty
 from typing import Any
 
 _INPUT, _OUTPUT, _LOCAL, _KEYS = 0, 1, 3, 6
@@ -34,6 +35,12 @@ class Followed:
         if now != self._seen:
             self._set(now)
 
+    pause = follow
+    """Before we stop with the command: the shell finds the modes that the command would have left."""
+
+    def resume(self) -> None:
+        """The shell gave back what it found."""
+
     def end(self) -> None:
         """As it was, should the command have ended without doing so."""
         if self._seen != self._first:
@@ -51,3 +58,32 @@ class Followed:
                 real[_KEYS] = [want if want != seen else have for want, seen, have in pairs]
                 termios.tcsetattr(0, termios.TCSANOW, real)
         self._seen = wanted
+
+
+class Raw:
+    """The real terminal while the command has one of its own: every key and every byte passes as it is."""
+
+    def __init__(self, terminal: int) -> None:
+        self._real = next((fd for fd in (0, 1, 2) if os.isatty(fd)), None)
+        mode = termios.tcgetattr(terminal if self._real is None else self._real)
+        self._first = mode
+        own = list(mode)
+        if self._real is None:  # nobody turns NL into CR NL here, so the command's bytes stay what they are
+            own[_OUTPUT] &= ~termios.OPOST
+        termios.tcsetattr(terminal, termios.TCSANOW, own)
+        self.resume()
+
+    def follow(self) -> None:
+        """Nothing to follow: the command sets its own terminal."""
+
+    def pause(self) -> None:
+        if self._real is not None:
+            with contextlib.suppress(termios.error):  # it was hung up
+                termios.tcsetattr(self._real, termios.TCSADRAIN, self._first)
+
+    def resume(self) -> None:
+        if self._real is not None:
+            with contextlib.suppress(termios.error):  # as above
+                tty.setraw(self._real, termios.TCSADRAIN)
+
+    end = pause

@@ -1,35 +1,29 @@
 """The person's own command, run as if we weren't there: same terminal, same output, same end. Knows nothing of cases.
 
-Each of stdout and stderr keeps its kind: what was no terminal becomes a pipe; what was one becomes a pseudo-terminal
-(one for both, so that their order stays). The command stays in our process group with the real terminal as its
-controlling one, so ^C, ^Z, getpass and pdb work by themselves (measured in notes/capture.md, section 3).
+The command stays in our process group, so whatever the real terminal sends to one reaches both; a command with a terminal of
+its own gets a session too. Which ends it writes to is for `streams` to say, which modes hold for `modes`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
-import pty
-import selectors
 import signal
-import struct
-import termios
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from bitten.adapters.modes import Followed
+from bitten.adapters.pump import Pump
+from bitten.adapters.streams import OwnTerminal, Streams
 from bitten.adapters.tape import Tape
 from bitten.core.trouble import Unable
 
-CHUNK = 1 << 16
-GRACE = 0.5
-"""Seconds of silence after the command's end before we leave a background process that holds its output."""
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+TYPED = (signal.SIGINT, signal.SIGQUIT)
+"""The terminal sends these to our whole group; a command in a session of its own is not in it."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +36,45 @@ class Ended:
     interrupted: bool = False
 
 
-def run(argv: Sequence[str], env: Mapping[str, str], tape: Tape, started: Callable[[int], None] = lambda _: None) -> Ended:
-    """Run a command in the current directory, its output passed on and taped. `started` is told its number.
+@contextlib.contextmanager
+def running(
+    argv: Sequence[str], env: Mapping[str, str], tape: Tape, started: Callable[[int], None] = lambda _: None, *, full_tty: bool = False
+) -> Iterator[Ended]:
+    """Run a command in the current directory, its output passed on and taped; the context begins when it has ended.
 
+    In it a hang-up that comes again ends nothing of ours: what the command showed is kept first. `started` is told its
+    number. `full_tty` gives it a terminal of its own, as `script` does.
     Raises: Unable `command-not-found` (exit code 127) or `command-not-executable` (126), as a shell would say.
     """
-    streams = _Streams()
+    hang_up = signal.getsignal(signal.SIGHUP)
+    try:
+        yield _run(argv, env, tape, started, full_tty)
+    finally:
+        signal.signal(signal.SIGHUP, hang_up)
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str], tape: Tape, started: Callable[[int], None], full_tty: bool) -> Ended:
+    streams = OwnTerminal() if full_tty else Streams()
     began = time.monotonic()
-    with _signals() as wake:
+    with _modes(streams), _signals() as wake:
         try:
             pid = _spawn(argv, env, streams)
         finally:
             streams.close_childs()
-        with _forwarding(pid):
+        with _forwarding(pid, streams):
             started(pid)
-            pump = _Pump(pid, streams, tape, wake)
+            pump = Pump(pid, streams, tape, wake)
             status = pump.run()
     return _ended(status, time.monotonic() - began, pump.interrupted)
+
+
+@contextlib.contextmanager
+def _modes(streams: Streams) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        if streams.modes is not None:
+            streams.modes.end()
 
 
 def end_like(number: int) -> int:
@@ -69,65 +85,13 @@ def end_like(number: int) -> int:
     return 128 + number
 
 
-class _Streams:
-    """The ends that the command writes to, and those that we read from."""
-
-    def __init__(self) -> None:
-        terminals = [os.isatty(1), os.isatty(2)]
-        self.readers: dict[int, int] = {}
-        self.writers: dict[int, int] = {}
-        self.terminal: int | None = None
-        self.modes: Followed | None = None
-        if any(terminals):
-            self._add_terminal([stream for stream in (1, 2) if terminals[stream - 1]])
-        for stream in (1, 2):
-            if not terminals[stream - 1]:
-                self._add(stream, *os.pipe())
-
-    def _add(self, stream: int, reader: int, writer: int) -> None:
-        self.readers[reader], self.writers[stream] = stream, writer
-
-    def _add_terminal(self, streams: list[int]) -> None:
-        reader, writer = pty.openpty()
-        self.modes = Followed(reader)
-        for stream in streams:
-            self._add(stream, reader, writer)
-        self.terminal = reader
-        self.resize()
-
-    def resize(self) -> bool:
-        """Give the pseudo-terminal the real one's size. Returns whether that changed it."""
-        if self.terminal is None:
-            return False
-        size = _real_size()
-        changed = size != fcntl.ioctl(self.terminal, termios.TIOCGWINSZ, b"\0" * 8)
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
-        return changed
-
-    def follow_modes(self) -> None:
-        if self.modes is not None:
-            self.modes.follow()
-
-    def close_childs(self) -> None:
-        for writer in set(self.writers.values()):
-            os.close(writer)
-
-
-def _real_size() -> bytes:
-    """Rows and columns of the first real terminal; without any, 24 by 80 (in a 0 by 0 one tqdm prints empty bars)."""
-    for fd in (0, 1, 2):
-        with contextlib.suppress(OSError):
-            return fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
-    return struct.pack("HHHH", 24, 80, 0, 0)
-
-
-def _spawn(argv: Sequence[str], env: Mapping[str, str], streams: _Streams) -> int:
-    dup = [(os.POSIX_SPAWN_DUP2, writer, stream) for stream, writer in sorted(streams.writers.items())]
+def _spawn(argv: Sequence[str], env: Mapping[str, str], streams: Streams) -> int:
     try:
         if not argv[0]:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         # Python ignores these two signals; a command must not inherit that.
-        return os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=dup, setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
+        return os.posix_spawnp(argv[0], list(argv), dict(env), file_actions=streams.actions(), setsid=streams.has_session,
+                               setsigdef=[signal.SIGPIPE, signal.SIGXFSZ])
     except OSError as error:
         raise _cannot_start(argv[0], error) from None
 
@@ -167,98 +131,19 @@ def _heard(_signal: int, _frame: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def _forwarding(pid: int) -> Iterator[None]:
+def _forwarding(pid: int, streams: Streams) -> Iterator[None]:
+    """A hang-up stays ignored when this ends; `running` gives it back."""
+
     def forward(number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(ProcessLookupError):  # it ended in the meantime
             os.kill(pid, number)
 
-    mine = _handle(FORWARDED, forward)
+    mine = _handle((*FORWARDED, *(TYPED if streams.has_session else ())), forward)
     try:
         yield
     finally:
         for each, old in mine.items():  # a hang-up that comes twice must not end us before all is kept
             signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else old)
-
-
-class _Pump:
-    """Carries bytes from the command to our own stdout and stderr, and to the tape, until the command has ended."""
-
-    def __init__(self, pid: int, streams: _Streams, tape: Tape, wake: int) -> None:
-        self.pid, self.streams, self.tape, self.wake = pid, streams, tape, wake
-        self.selector = selectors.DefaultSelector()
-        self.selector.register(wake, selectors.EVENT_READ)
-        for reader in streams.readers:
-            self.selector.register(reader, selectors.EVENT_READ)
-        self.open = set(streams.readers)
-        self.status: int | None = None
-        self.deaf: set[int] = set()
-        self.interrupted = False
-
-    def run(self) -> int:
-        while self.open:
-            events = self.selector.select(GRACE if self.status is not None else None)
-            if not events and self.status is not None:
-                break
-            for key, _ in events:
-                self._news() if key.fd == self.wake else self._carry(key.fd)
-        for reader in tuple(self.open):
-            self._close(reader)
-        return self.status if self.status is not None else os.waitpid(self.pid, 0)[1]
-
-    def _carry(self, reader: int) -> None:
-        try:
-            data = os.read(reader, CHUNK)
-        except OSError:  # EIO: the last holder of the pseudo-terminal closed it
-            data = b""
-        if not data:
-            return self._close(reader)
-        if reader == self.streams.terminal:
-            self.streams.follow_modes()
-        stream = self.streams.readers[reader]
-        self._pass_on(stream, data)
-        with contextlib.suppress(OSError):  # no room in memory: the command goes on untaped
-            self.tape.add(stream, data)
-        return None
-
-    def _pass_on(self, stream: int, data: bytes) -> None:
-        """Our own reader may have gone (`| head`): then the command goes on unheard, as long as it would have."""
-        if stream in self.deaf:
-            return
-        view = memoryview(data)
-        try:
-            while view:
-                view = view[os.write(stream, view):]
-        except OSError:
-            self.deaf.add(stream)
-            for reader, its in self.streams.readers.items():
-                if its == stream and reader in self.open:
-                    self._close(reader)  # the command meets the broken pipe that it would have met
-
-    def _close(self, reader: int) -> None:
-        if self.streams.modes is not None and reader == self.streams.terminal:
-            self.streams.modes.end()
-        self.selector.unregister(reader)
-        self.open.discard(reader)
-        os.close(reader)
-
-    def _news(self) -> None:
-        heard = os.read(self.wake, 512)
-        if signal.SIGWINCH in heard and self.streams.resize():
-            os.killpg(0, signal.SIGWINCH)  # the first one reached the command before its terminal had the new size
-        self.interrupted = self.interrupted or signal.SIGINT in heard
-        if signal.SIGCHLD in heard and self.status is None:
-            self._reap()
-
-    def _reap(self) -> None:
-        pid, status = os.waitpid(self.pid, os.WNOHANG | os.WUNTRACED)
-        if not pid:
-            return
-        if os.WIFSTOPPED(status):  # ^Z stopped the command: stop with it, and go on with it
-            self.streams.follow_modes()
-            os.kill(os.getpid(), signal.SIGSTOP)
-            os.kill(self.pid, signal.SIGCONT)
-        else:
-            self.status = status
 
 
 def _ended(status: int, seconds: float, interrupted: bool) -> Ended:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,8 +38,9 @@ class HereRunner:
     probes: Sequence[Path]
     redact: Redact
 
-    def run(self, command: Command, sitting: Sitting, expected: Sequence[str] = ()) -> Ran:
-        """What it shows is in the sitting until that ends: a kill before then loses none of it.
+    @contextmanager
+    def running(self, command: Command, sitting: Sitting, expected: Sequence[str] = (), *, full_tty: bool = False) -> Iterator[Ran]:
+        """What it shows is in the sitting until that ends: a kill before then loses none of it, nor does a hang-up in this context.
 
         Raises: Unable, when the command can't be started.
         """
@@ -46,10 +48,10 @@ class HereRunner:
         tape = Tape(sitting.output)
         env = {**os.environ, **command.env}
         env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
-        ended = process.run(command.argv, env, tape, sitting.started)
-        sitting.ended(ended, tape.marks)
-        run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal)
-        return Ran(run, ended.interrupted, lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact))
+        with process.running(command.argv, env, tape, sitting.started, full_tty=full_tty) as ended:
+            sitting.ended(ended, tape.marks)
+            run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal)
+            yield Ran(run, ended.interrupted, lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact))
 
 
 def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Observed | None:

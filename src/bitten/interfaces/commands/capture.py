@@ -30,8 +30,9 @@ NOTES = 5
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--expect", "expectations", multiple=True, metavar="EXPR", help="What must hold afterwards; may be repeated.")
+@click.option("--full-tty", is_flag=True, help="Give COMMAND a terminal of its own, as `script` does; then ^Z does nothing.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
+def run(expectations: tuple[str, ...], full_tty: bool, command: tuple[str, ...]) -> int:
     """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
 
     It prints what it prints and exits as it exits; 65 when it exits 0 but an expectation was missed.
@@ -42,10 +43,10 @@ def run(expectations: tuple[str, ...], command: tuple[str, ...]) -> int:
     """
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
-    ran, missed = None, False
+    ran: Ran | None = None
+    missed, typed = False, Command(command, str(Path.cwd()))
     try:
-        with house.sitting() as sitting:
-            ran = house.runner.run(Command(command, str(Path.cwd())), sitting, expectations)
+        with house.sitting() as sitting, house.runner.running(typed, sitting, expectations, full_tty=full_tty) as ran:
             missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
     except (Exception, KeyboardInterrupt) as error:
         if ran is None:
