@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bitten.adapters import invitation, places, process
 from bitten.adapters.sitting import Killed, Sitting
 from bitten.adapters.tape import Tape
+from bitten.adapters.watching import NOTHING, Watch, Watched
 from bitten.core.failure import Command, Run
 from bitten.core.ports import Observed
 
@@ -48,10 +49,19 @@ class HereRunner:
         tape = Tape(sitting.output)
         env = {**os.environ, **command.env}
         env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
-        with process.running(command.argv, env, tape, sitting.started, full_tty=full_tty) as ended:
+        watch = Watch()
+
+        def started(pid: int) -> None:
+            sitting.started(pid)
+            watch.start(pid)
+
+        with process.running(command.argv, env, tape, started, full_tty=full_tty) as ended:
+            watch.stop()
             sitting.ended(ended, tape.marks)
             run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal)
-            yield Ran(run, ended.interrupted, lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact))
+            yield Ran(
+                run, ended.interrupted, lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact, watch.watched())
+            )
 
 
 def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Observed | None:
@@ -66,7 +76,10 @@ def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Obser
     return replace(seen, surroundings=around) if any(not crash.handled for crash in seen.crashes) else None
 
 
-def observed(command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact) -> Observed:
+def observed(
+    command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact, watched: Watched = NOTHING
+) -> Observed:
+    """`watched` is what was seen of its processes from beside: nothing, where bitten did not live to see its end."""
     from bitten.adapters.observe import observe, ran  # noqa: PLC0415 - the command waits for nothing that reads it afterwards
 
     stdout, stderr = tape.read(1), tape.read(2)
