@@ -323,6 +323,14 @@ def watch_faults() -> None:
         Log.faults_are_ours = True
 
 
+def answer_dumps() -> None:
+    """SIGRTMAX-4 writes the main thread's stack into our log. It is sent only to a process that hangs, and where nothing else may look."""
+    import faulthandler  # noqa: PLC0415 - built in
+
+    if hasattr(faulthandler, "register"):
+        faulthandler.register(_signals().SIGRTMAX - 4, Log.descriptor(), all_threads=False)
+
+
 def _after_fork() -> None:
     try:
         parents = Log.fd
@@ -334,6 +342,7 @@ def _after_fork() -> None:
         if Log.faults_are_ours:
             sys.modules["faulthandler"].disable()
             watch_faults()
+        answer_dumps()
         if parents not in (-1, Log.fd):
             os.close(parents)
         for name in ("_bitten_seen", "_bitten_watch"):
@@ -357,6 +366,7 @@ def install(here: str, loader: Callable[[str], Any]) -> None:
     patches.start()
     _patch_exits()
     watch_faults()
+    answer_dumps()
     import atexit  # noqa: PLC0415 - built in
 
     atexit.register(_at_exit)
