@@ -81,6 +81,7 @@ def _patch_pytest(module: Any) -> None:
 _ON_IMPORT: dict[str, list[Callable[[Any], None]]] = {
     "traceback": [_patch_traceback], "threading": [_patch_threading], "_pytest.runner": [_patch_pytest],
     "torch.utils.data._utils.signal_handling": [_patch_torch_worker],
+    "torch.distributed.distributed_c10d": [lambda module: hook.load("_bitten_picture").attach(module)],
 }  # fmt: skip
 
 
