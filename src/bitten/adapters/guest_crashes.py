@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bitten.adapters import guest_ends
 from bitten.adapters.guest_log import Log, Record
 from bitten.adapters.redact import redact
 from bitten.core import signature
@@ -18,9 +19,14 @@ LINE = 160
 TEXT = 200
 VARIABLES = 12
 
-_ECHOES = frozenset({"ChildFailedError", "CalledProcessError", "BrokenProcessPool", "BrokenExecutor", "ProcessRaisedException",
-                     "ProcessExitedException", "RemoteTraceback", "_RemoteTraceback"})
+_ECHOES = frozenset({
+    "ChildFailedError", "CalledProcessError", "BrokenProcessPool", "BrokenExecutor", "ProcessRaisedException", "ProcessExitedException",
+    "RemoteTraceback", "_RemoteTraceback", "TerminatedWorkerError", "CellExecutionError", "PapermillExecutionError", "DeadKernelError",
+})  # fmt: skip
 _RERAISED = re.compile(r"Caught ([\w.]+) in DataLoader worker process \d+\.|DataLoader worker \(pid")
+_LOST = re.compile(r"Connection (?:was )?(?:closed|reset)|Broken pipe|remote process exited|failed to recv|Socket closed|recvBytes", re.I)
+_CAUGHT = ("formatted", "exit-in-except", "unraisable", "swallowed")
+_SWALLOWED = 4
 
 # Who catches what leaves a child's own code. The first end the process; the others send it to the parent, which may handle it.
 _DEADLY = ("/multiprocessing/process.py", "/torch/multiprocessing/spawn.py")
@@ -49,7 +55,14 @@ class Found:
     def lost_a_peer(self) -> bool:
         """A connection broke: another process's end, or a network's."""
         exc = self.record["exc"]
-        return "ConnectionError" in (_bare(exc["type"]), *exc["mro"])
+        innermost = str(exc["frames"][-1].get("f", "")) if exc["frames"] else ""
+        is_end = _bare(exc["type"]) == "EOFError" and innermost.endswith("/multiprocessing/connection.py")
+        return is_end or "ConnectionError" in (_bare(exc["type"]), *exc["mro"]) or _LOST.search(exc["msg"]) is not None
+
+    @property
+    def weight(self) -> int:
+        """Of exceptions that were caught: how likely one says why the program then ended badly."""
+        return {"unraisable": 0, "swallowed": 1}.get(str(self.record["how"]), 2)
 
     @property
     def is_delivered(self) -> bool:
@@ -71,30 +84,42 @@ class Reader:
         self._roots = {str(root) + "/", str(root.resolve()) + "/"}
         self._parents = {int(record["pid"]): record.get("ppid") for record in log.of("hello", "fork")}
         self._ranks = {int(record["pid"]): record["env"]["RANK"] for record in log.of("hello") if "RANK" in record.get("env", {})}
-        self._lines: dict[str, list[str]] = {}
+        self._workers = {int(record["pid"]): record["id"] for record in log.of("worker")}
+        self._cells = {str(record["f"]): int(record["n"]) for record in log.of("cell")}
+        self._lines = {str(record["f"]): str(record["src"]).splitlines() for record in log.of("cell")}
         self._log = log
 
     def found(self) -> list[Found]:
         """Every exception, in order of time, each told once: what was logged and then raised is the raised one's."""
-        all_of_them = [self._found(record) for record in self._log.of("exc")]
-        raised = {_key(each) for each in all_of_them if each.is_uncaught}
+        all_of_them = [self._found(record) for record in self._records()]
+        raised = {key for each in all_of_them if each.is_uncaught for key in (_key(each), _at_home(each))}
         kept: dict[tuple[object, ...], Found] = {}
         for each in all_of_them:
-            if each.is_uncaught or _key(each) not in raised:
+            if each.is_uncaught or raised.isdisjoint((_key(each), _at_home(each))):
                 kept.setdefault((_key(each), each.is_uncaught), each)
-        return list(kept.values())
+        return _last_swallowed(list(kept.values()))
+
+    def _records(self) -> list[Record]:
+        """With a word for each process that could say none."""
+        silent = guest_ends.deaths(self._log, {pid: f"DataLoader worker {worker}" for pid, worker in self._workers.items()})
+        return sorted([*self._log.of("exc"), *silent], key=lambda record: float(record["t"]))
 
     def _found(self, record: Record) -> Found:
         crash = self.crash(record["exc"], int(record["pid"]))
         found = Found(record, crash)
-        caught = record["how"] in ("formatted", "exit-in-except") and not found._left_its_code_through(_DEADLY + _DELIVERED)
-        return replace(found, crash=replace(crash, handled=caught))
+        caught = record["how"] in _CAUGHT and not found._left_its_code_through(_DEADLY + _DELIVERED)
+        return replace(found, crash=replace(crash, handled=caught or self._went_on_after(record)))
+
+    def _went_on_after(self, record: Record) -> bool:
+        """A notebook's cell that was allowed to fail: another one ran after it."""
+        if record["how"] != "cell":
+            return False
+        return any(later["how"] == "cell" and later["pid"] == record["pid"] and later["t"] > record["t"] for later in self._log.of("exc"))
 
     def crash(self, exc: Record, pid: int, role: str = "root") -> Crash:
         frames = [*exc.get("frames", ())]
         if exc.get("syntax"):
-            file, line, _ = exc["syntax"]
-            frames.append({"f": file, "l": line or 0, "n": "<module>"})
+            frames.append(exc["syntax"])
         innermost = len(frames) - 1
         told = tuple(self._frame(frame, at == innermost) for at, frame in enumerate(frames))
         return Crash(exc["type"], redact(exc["msg"]), told, self.process(exc, pid), role)
@@ -111,12 +136,15 @@ class Reader:
         """In words: `DataLoader worker 0, pid 4121`."""
         rank = exc.get("rank") or self._rank(pid)
         parts = [f"rank {rank}"] if rank else []
-        if "worker" in exc:
-            parts.append(f"DataLoader worker {exc['worker']}")
+        worker = exc.get("worker", self._workers.get(pid))
+        if "xdist" in exc:
+            parts.append(f"xdist worker {exc['xdist']}")
+        if worker is not None:
+            parts.append(f"DataLoader worker {worker}")
         elif exc.get("process", "MainProcess") != "MainProcess":
             parts.append(exc["process"])
         parts.append(f"pid {pid}")
-        if exc.get("thread", "MainThread") != "MainThread" and "worker" not in exc:
+        if exc.get("thread", "MainThread") != "MainThread" and worker is None:
             parts.append(f"thread {exc['thread']}")
         return ", ".join(parts)
 
@@ -142,11 +170,12 @@ class Reader:
         if "gap" in frame:
             return Frame("…", 0, f"{frame['gap']} frames left out")
         file, line = str(frame["f"]), int(frame["l"])
-        mine = not frame.get("lib") and self.place(file) != file
+        mine = file in self._cells or (not frame.get("lib") and self.place(file) != file)
+        shown = f"Cell In[{self._cells[file]}]" if file in self._cells else self.place(file) if mine else file
         variables = frame.get("vars", {}) if mine or is_innermost else {}
         told = {str(name): redact(str(text))[:TEXT] for name, text in list(variables.items())[:VARIABLES]}
         text = frame.get("src") or self._line(file, line)
-        return Frame(self.place(file) if mine else file, line, str(frame["n"]), redact(text.strip())[:LINE], mine, told)
+        return Frame(shown, line, str(frame["n"]), redact(text.strip())[:LINE], mine, told)
 
     def _line(self, file: str, line: int) -> str:
         if file not in self._lines:
@@ -160,9 +189,13 @@ class Reader:
 
 def ordered(reader: Reader, found: list[Found], ended_badly: bool, exits: Iterable[Record]) -> tuple[Crash, ...]:
     """The root cause and its chain, then what else happened, each by its role."""
+    exits = list(exits)
     root = _root(found, ended_badly, {int(record["pid"]) for record in exits})
-    if root is None:
-        return tuple(replace(each.crash, role="context") for each in found if each.crash.handled)[:MOST]
+    left = guest_ends.last_exit(exits, root.pid if root else 0) if ended_badly and (root is None or root.is_echo) else None
+    if root is None or left:
+        first = [reader.crash(guest_ends.as_exception(left), int(left["pid"]))] if left else []
+        others = (replace(each.crash, role="context" if each.crash.handled else "consequence") for each in found)
+        return (*first, *sorted(others, key=lambda crash: crash.handled))[:MOST]
     chain = [replace(crash, handled=root.crash.handled) for crash in reader.chain(root.record["exc"], root.pid)]
     told = {_crash_key(crash) for crash in (root.crash, *chain)}
     rest = [replace(each.crash, role=_role(each, root)) for each in found if each is not root and _crash_key(each.crash) not in told]
@@ -182,7 +215,7 @@ def _root(found: list[Found], ended_badly: bool, left_badly: set[int]) -> Found 
     echoes = [each for each in uncaught if each.is_echo]
     own = [each for each in uncaught if not each.is_echo and not each.is_delivered]
     delivered = [each for each in uncaught if each.is_delivered]
-    handled = [each for each in found if each.crash.handled and ended_badly]
+    handled = sorted((each for each in found if each.crash.handled and ended_badly and each.weight), key=lambda each: each.weight)
     left = [each for each in handled if each.pid in left_badly]
     first_hand = [each for each in own if not each.lost_a_peer or not _others(each, found)]
     primary = [each for each in found if each in first_hand or (each in delivered and (echoes or not first_hand))]
@@ -198,12 +231,25 @@ def _role(each: Found, root: Found) -> str:
     """Two tests, or two ranks, that fail by themselves are both a root; whoever fails otherwise after another process is a consequence."""
     if each.crash.handled:
         return "context"
+    tests = {each.record["how"], root.record["how"]} <= {"pytest", "unittest"}
     alike = each.crash.type == root.crash.type and signature.masked(each.crash.message) == signature.masked(root.crash.message)
-    return "root" if not each.is_echo and (each.pid == root.pid or alike) else "consequence"
+    return "root" if not each.is_echo and (each.pid == root.pid or alike or tests) else "consequence"
+
+
+def _last_swallowed(found: list[Found]) -> list[Found]:
+    """A program may swallow many; the last ones are nearest to its end."""
+    swallowed = [each for each in found if each.record["how"] == "swallowed"]
+    return [each for each in found if each.record["how"] != "swallowed" or each in swallowed[-_SWALLOWED:]]
 
 
 def _key(each: Found) -> tuple[object, ...]:
     return (each.pid, *_crash_key(each.crash))
+
+
+def _at_home(each: Found) -> tuple[object, ...]:
+    """By the person's own line: a test runner cuts its own frames off before it formats."""
+    site = each.crash.site
+    return (each.pid, each.crash.type, each.crash.message, site.file if site else "", site.line if site else 0)
 
 
 def _crash_key(crash: Crash) -> tuple[object, ...]:

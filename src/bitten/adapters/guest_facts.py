@@ -90,7 +90,8 @@ def _changed_since(log: Log, reader: Reader) -> Iterator[str]:
         try:
             now = Path(record["p"]).stat()
         except OSError:
-            yield f"{reader.place(record['p'])} was removed after it was read"
+            if reader.place(record["p"]) != record["p"]:  # a launcher's temporary file is meant to go
+                yield f"{reader.place(record['p'])} was removed after it was read"
             continue
         if (now.st_size, now.st_mtime) != (record["size"], record["mtime"]):
             yield f"{reader.place(record['p'])} changed after it was read"
@@ -186,4 +187,5 @@ def _notes(log: Log) -> Iterator[str]:
     if log.torn:
         yield f"{log.torn} line{'s' if log.torn > 1 else ''} of the guest's log could not be read"
     troubles = dict.fromkeys(f"the guest had trouble in {record['where']}: {record['err']}" for record in log.of("hookerr"))
+    yield from dict.fromkeys(redact(str(record["text"])) for record in log.of("note"))
     yield from (redact(trouble) for trouble in list(troubles)[:COMPLAINTS])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,12 @@ Record = dict[str, Any]
 
 _FAULT_FRAME = re.compile(r'\s*File "(.*)", line (\d+) in (.*)')
 _NEEDS: dict[object, set[str]] = {
-    "hello": {"ppid", "exe", "v", "env"}, "fork": {"ppid"}, "exc": {"how", "exc", "sightings"}, "exit": {"code"}, "config": {"p"},
+    "hello": {"ppid", "exe", "v", "env"}, "fork": {"ppid"}, "exc": {"how", "exc", "sightings"}, "exit": {"code", "fn", "at"},
+    "config": {"p"},
     "data": {"p", "n"}, "wrote": {"p"}, "net": {"host"}, "denied": {"p"}, "sighting": {"probe", "place", "facts", "calls", "finding"},
     "test": {"test", "phase", "result", "error", "message"}, "modules": {"names"}, "hookerr": {"where", "err"},
+    "worker": {"id"}, "dead": {"child", "signal"}, "kill": {"child", "signal"}, "note": {"text"}, "cell": {"f", "n", "src"},
+    "boundary": {"type", "msg", "frames"}, "held": {"files"},
 }  # fmt: skip
 _FATAL = "Fatal Python error: "
 
@@ -32,19 +35,24 @@ class Log:
         return (record for record in self.records if record["k"] in kinds)
 
 
-def load(spool: Path) -> Log:
-    """Every process's log; an unreadable spool is an empty one."""
+def load(spool: Path, only: Collection[str] = ()) -> Log:
+    """Every process's log, or the records of some kinds; an unreadable spool is an empty one."""
     records: list[Record] = []
     torn = 0
     for path in sorted(spool.glob("p*.log")):
         if path.stem[1:].isdigit():
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            mine = [_record(line, int(path.stem[1:])) for line in lines if line.startswith("{")]
+            mine = [_record(line, int(path.stem[1:])) for line in lines if line.startswith("{") and (not only or _is_of(line, only))]
             rest = [line for line in lines if line and not line.startswith("{")]
             fault, strange = _fault(rest, int(path.stem[1:]), path.stat().st_mtime)
             records += [*(record for record in mine if record is not None), *fault]
             torn += mine.count(None) + strange
     return Log(tuple(sorted(records, key=lambda record: float(record["t"]))), torn)
+
+
+def _is_of(line: str, kinds: Collection[str]) -> bool:
+    """Asked before a line is parsed: a record's kind stands near its end."""
+    return any(f"'k': '{kind}'" in line[-80:] for kind in kinds)
 
 
 def _record(line: str, pid: int) -> Record | None:

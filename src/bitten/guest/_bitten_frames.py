@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType, TracebackType
     from typing import Any
 
+hook: Any = sys.modules["_bitten_hook"]
+redact: Any = hook.load("_bitten_redact")
+
 _HERE = __file__.rpartition("/")[0] + "/"
 _LIBRARIES = tuple({prefix + "/lib/" for prefix in (sys.prefix, sys.base_prefix)} | {os.path.dirname(os.__file__) + "/"})  # noqa: PTH120 - pathlib imports half the library
-_START = sys.modules["_bitten_hook"].Where.start
+_START = hook.Where.start
 _OPTIMIZED = 1  # CO_OPTIMIZED: a function's frame, whose f_locals is a picture, not a module's or class's own dict
 _libraries: dict[str, bool] = {}
 
@@ -59,6 +62,36 @@ def _lineage(owner: object) -> Any:
     of_class = any(base is type for base in type.__getattribute__(kind, "__mro__"))
     cls: Any = owner if of_class else kind
     return type.__getattribute__(cls, "__mro__")
+
+
+def told(file: str, line: int, name: str) -> dict[str, Any]:
+    """One frame as a record has it."""
+    found: dict[str, Any] = {"f": absolute(file), "l": line, "n": name}
+    if is_library(file):
+        found["lib"] = 1
+    source = _source(file, line)
+    if source:
+        found["src"] = redact.scrub(source)[:300]
+    return found
+
+
+def stack(frame: FrameType | None) -> list[dict[str, Any]]:
+    """A frame and its callers, outermost first."""
+    return [told(each.f_code.co_filename, each.f_lineno, full_name(each)) for each in reversed(outward(frame))]
+
+
+def _source(file: str, line: int) -> str:
+    """Of code that has no file; a reader finds the others on disk."""
+    cache = _cache() if file[:1] == "<" else None
+    if type(cache) is not dict or file not in cache:
+        return ""
+    entry = cache[file]
+    return str(entry[2][line - 1]) if len(entry) == 4 and 0 < line <= len(entry[2]) else ""
+
+
+def _cache() -> Any:
+    module = sys.modules.get("linecache")
+    return module.__dict__.get("cache") if type(module) is type(sys) else None
 
 
 def place(frames: list[FrameType]) -> str:

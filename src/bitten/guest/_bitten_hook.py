@@ -19,11 +19,16 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = 24
 HANDLED = 12  # of them, for exceptions that the program caught
+BOUNDARIES = 8  # of them, told so that the failing call can be made anew
+CAUGHT = ("formatted", "exit-in-except", "unraisable")
+NO_NEWS = ("Skipped", "XFailed", "Interrupted")  # pytest's own, which it formats by the hundred
 SIZE = 16 << 20  # bytes of records a process
 ALLOWED = (
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK", "CUDA_VISIBLE_DEVICES", "TORCHELASTIC_RESTART_COUNT",
     "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PYTEST_XDIST_WORKER", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHASHSEED", "OMP_NUM_THREADS",
-    "CUBLAS_WORKSPACE_CONFIG", "CI",
+    "CUBLAS_WORKSPACE_CONFIG", "CI", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF",
+    "CUDA_LAUNCH_BLOCKING", "NCCL_P2P_DISABLE", "NCCL_SOCKET_IFNAME", "NCCL_DEBUG", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE", "HF_HOME", "LD_PRELOAD", "LANG", "LC_ALL", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "TZ",
 )  # fmt: skip
 KNOWN = ("torch", "numpy", "pandas", "sklearn", "transformers", "lightning", "accelerate", "tensorflow", "jax", "scipy", "datasets",
          "tokenizers")
@@ -116,7 +121,7 @@ def load(name: str) -> Any:
 class Budget:
     """What was captured so far. A caught exception that comes from a line again is no news."""
 
-    snapshots, handled = SNAPSHOTS, HANDLED
+    snapshots, handled, boundaries = SNAPSHOTS, HANDLED, BOUNDARIES
     sites: set[tuple[str, int, int]]
     modules_told = False
 
@@ -132,7 +137,7 @@ class Budget:
 
     @classmethod
     def renew(cls) -> None:
-        cls.snapshots, cls.handled, cls.modules_told = SNAPSHOTS, HANDLED, False
+        cls.snapshots, cls.handled, cls.boundaries, cls.modules_told = SNAPSHOTS, HANDLED, BOUNDARIES, False
         cls.sites = set()
 
 
@@ -151,7 +156,9 @@ def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> No
     was, held = set_busy(True), None
     try:
         held = _hold_signals()
-        is_caught = how in ("formatted", "exit-in-except")
+        is_caught = how in CAUGHT
+        if is_caught and type.__getattribute__(type(exc), "__name__") in NO_NEWS:
+            return
         if Budget.affords(exc, tb, is_caught):
             _record(exc, tb, how, 0.1 if is_caught else 0.25)
     except Exception as error:
@@ -193,10 +200,24 @@ def _record(exc: BaseException, tb: TracebackType | None, how: str, seconds: flo
         try:
             found = load("_bitten_snap").snapshot(exc, tb, seconds, calm=Where.is_forked, ask=how != "exit-in-except")
             emit("exc", how=how, exc=found, sightings=_sightings(tb or exc.__traceback__))
+            _tell_boundary(exc, tb, found["msg"])
+            if how not in CAUGHT:
+                load("_bitten_maps").tell(tb or exc.__traceback__)
             return _tell_modules()
         except Exception as error:
             trouble = f"{type(error).__name__}: {str(error)[:200]}"
     return emit("hookerr", where="capture", err=trouble)
+
+
+def _tell_boundary(exc: BaseException, tb: TracebackType | None, message: str) -> None:
+    """What makes the failing call anew, for the first few: whichever turns out to be the root cause is among them."""
+    if Budget.boundaries <= 0:
+        return
+    Budget.boundaries -= 1
+    try:
+        emit("boundary", msg=message, **load("_bitten_boundary").boundary(exc, tb or exc.__traceback__))
+    except Exception as error:
+        emit("hookerr", where="boundary", err=type(error).__name__)
 
 
 def _sightings(tb: TracebackType | None) -> list[Any]:
@@ -234,7 +255,17 @@ def _torch_settings() -> dict[str, Any]:
 
 # ---------------------------------------------------------------------------------------------- what the interpreter audits
 
-_LISTENERS: dict[str, Callable[[Any], None]] = {"sys.excepthook": lambda args: capture(args[2], args[3], "uncaught")}
+_LISTENERS: dict[str, Callable[[Any], None]] = {
+    "sys.excepthook": lambda args: capture(args[2], args[3], "uncaught"),
+    "os.kill": lambda args: _on_kill(*args),
+    "sys.unraisablehook": lambda args: capture(args[1].exc_value, args[1].exc_traceback, "unraisable"),
+}
+
+
+def _on_kill(pid: Any, number: Any) -> None:
+    """Whom this process ended: that one's death is then no news."""
+    if number and pid != os.getpid():
+        emit("kill", child=pid, signal=int(number))
 
 
 def _audit(event: str, args: Any) -> None:
@@ -248,57 +279,6 @@ def _audit(event: str, args: Any) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- how a process ends
-
-
-def _patch_exits() -> None:
-    plain_exit, plain__exit, plain_abort = sys.exit, os._exit, os.abort
-
-    class exit:  # noqa: N801 - its name
-        """Called, a class runs `__new__` and then `__init__`, which here is C's own `sys.exit`: no frame of ours in any traceback."""
-
-        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-            _note_exit("sys.exit", args[0] if args else None)
-            return object.__new__(cls)
-
-        __init__ = staticmethod(plain_exit)
-
-    def _exit(status: Any) -> Any:
-        _note_exit("os._exit", status)
-        flush()
-        plain__exit(status)
-
-    def abort() -> Any:
-        _note_exit("os.abort", -6)
-        plain_abort()
-
-    for new, plain in ((exit, plain_exit), (_exit, plain__exit), (abort, plain_abort)):
-        for attribute in ("__doc__", "__module__", "__name__", "__qualname__"):
-            setattr(new, attribute, getattr(plain, attribute))
-    sys.exit, os._exit, os.abort = exit, _exit, abort
-
-
-def _note_exit(function: str, code: Any) -> None:
-    """Who ended the process badly, and the exception in whose hands."""
-    try:
-        if code is None or (type(code) in (int, bool) and not code) or is_busy():
-            return
-        emit("exit", fn=function, code=_exit_code(code), at=_caller())
-        exc = sys.exc_info()[1]
-        if exc is not None and not isinstance(exc, SystemExit):
-            capture(exc, exc.__traceback__, "exit-in-except")
-    except Exception:
-        pass
-
-
-def _exit_code(code: Any) -> Any:
-    if type(code) is str:
-        return load("_bitten_redact").scrub(code[:2000])
-    return code if type(code) in (int, bool) else type(code).__name__
-
-
-def _caller() -> list[Any]:
-    frame = sys._getframe(3)  # past us, _note_exit and the wrapper
-    return [frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name]
 
 
 def flush() -> None:
@@ -364,7 +344,6 @@ def install(here: str, loader: Callable[[str], Any]) -> None:
     _LISTENERS.update(load("_bitten_seen").LISTENERS)
     patches = load("_bitten_patches")
     patches.start()
-    _patch_exits()
     watch_faults()
     answer_dumps()
     import atexit  # noqa: PLC0415 - built in
@@ -374,6 +353,8 @@ def install(here: str, loader: Callable[[str], Any]) -> None:
         os.register_at_fork(after_in_child=_after_fork)
     if os.environ.get("BITTEN_WATCH") == "1":
         load("_bitten_watch").install(patches.on_import)
+    if os.environ.get("BITTEN_HANDLED") == "1":
+        load("_bitten_handled").install()
     sys.addaudithook(_audit)
 
 
@@ -394,7 +375,7 @@ def _hello() -> None:
     argv = scrub("\0".join(_argv())[:8000]).split("\0")
     env = {name: os.environ[name] for name in ALLOWED if name in os.environ}
     emit("hello", pid=os.getpid(), ppid=os.getppid(), exe=sys.executable, v=list(sys.version_info[:3]), argv=argv, cwd=Where.start,
-         prefix=sys.prefix, path=list(sys.path), env=env)
+         prefix=sys.prefix, path=list(sys.path), env=env, enc=[sys.getfilesystemencoding(), getattr(sys.stdout, "encoding", "")])
 
 
 def _argv() -> list[str]:

@@ -1,13 +1,18 @@
-"""Modules that are told of later: what is wrapped as soon as the program itself has imported it. Imports none of them."""
+"""What is wrapped: the ways to end a process at once, and modules as soon as the program itself has imported them. Imports none of them.
+
+`except Exception` has the hook's reason.
+"""
 
 from __future__ import annotations
 
 import _thread
+import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
@@ -58,11 +63,41 @@ def _patch_torch_worker(module: Any) -> None:
 
     def _set_worker_signal_handlers(*args: Any) -> None:
         plain(*args)
+        hook.emit("worker", id=_worker_id(sys._getframe(1)))
         if hook.Log.faults_are_ours:
             sys.modules["faulthandler"].disable()
             hook.watch_faults()
 
     module._set_worker_signal_handlers = _set_worker_signal_handlers
+
+
+def _worker_id(loop: Any) -> int:
+    """A fault in C leaves no variables: a worker says who it is as soon as it starts."""
+    found = loop.f_locals.get("worker_id")
+    return found if type(found) is int else -1
+
+
+def _patch_popen(module: Any) -> None:
+    """A child of multiprocessing that a signal ended: whoever learns of it stores its code here, and a wrapped `poll` would stand in
+    tracebacks."""
+
+    def read(self: Any) -> Any:
+        try:
+            return self.__dict__["returncode"]
+        except KeyError:
+            raise AttributeError("returncode") from None
+
+    def store(self: Any, code: Any) -> None:
+        held = self.__dict__
+        if type(code) is int and code < 0 and held.get("returncode") is None:
+            hook.emit("dead", child=held.get("pid"), signal=-code)
+        held["returncode"] = code
+
+    module.Popen.returncode = property(read, store)
+
+
+def _patch_ipython(module: Any) -> None:
+    hook.load("_bitten_cells").patch(module)
 
 
 def _patch_pytest(module: Any) -> None:
@@ -72,16 +107,37 @@ def _patch_pytest(module: Any) -> None:
     def check_interactive_exception(call: Any, report: Any) -> Any:
         answer = plain(call, report)
         if answer and call.excinfo is not None:
-            hook.capture(call.excinfo.value, call.excinfo.tb, "pytest")
+            exc = call.excinfo.value
+            if type(exc).__name__ == "CollectError" and exc.__cause__ is not None:  # pytest's own wrapping of what an import raised
+                exc = exc.__cause__
+            hook.capture(exc, exc.__traceback__, "pytest")
         return answer
 
     module.check_interactive_exception = check_interactive_exception
 
 
+def _patch_unittest(module: Any) -> None:
+    """All that a result formats looks alike, also a failure that was expected; these are told of the others."""
+
+    def wrapped(plain: Any) -> Any:
+        def add(self: Any, *args: Any) -> Any:
+            err = args[-1] if args else None
+            if type(err) is tuple and len(err) == 3:
+                hook.capture(err[1], err[2], "unittest")
+            return plain(self, *args)
+
+        add.__wrapped__ = plain  # type: ignore[attr-defined]
+        return add
+
+    for name in ("addError", "addFailure", "addSubTest"):
+        setattr(module.TestResult, name, wrapped(getattr(module.TestResult, name)))
+
+
 _ON_IMPORT: dict[str, list[Callable[[Any], None]]] = {
     "traceback": [_patch_traceback], "threading": [_patch_threading], "_pytest.runner": [_patch_pytest],
-    "torch.utils.data._utils.signal_handling": [_patch_torch_worker],
+    "torch.utils.data._utils.signal_handling": [_patch_torch_worker], "multiprocessing.popen_fork": [_patch_popen],
     "torch.distributed.distributed_c10d": [lambda module: hook.load("_bitten_picture").attach(module)],
+    "IPython.core.interactiveshell": [_patch_ipython], "unittest.result": [_patch_unittest],
 }  # fmt: skip
 
 
@@ -100,11 +156,70 @@ def _apply(patch: Callable[[Any], None], module: Any) -> None:
 
 
 def start() -> None:
-    """Patch what is loaded already, and wait for the rest."""
+    """Wrap what is loaded already, and wait for the rest."""
+    _patch_exits()
     for name, patches in list(_ON_IMPORT.items()):
         for patch in patches if name in sys.modules else ():
             _apply(patch, sys.modules[name])
     sys.meta_path.insert(0, Finder)
+
+
+def _patch_exits() -> None:
+    plain_exit, plain__exit, plain_abort = sys.exit, os._exit, os.abort
+
+    class exit:  # noqa: N801 - its name
+        """Called, a class runs `__new__` and then `__init__`, which here is C's own `sys.exit`: no frame of ours in any traceback."""
+
+        def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+            note_exit("sys.exit", args[0] if args else None, sys._getframe(1))
+            return object.__new__(cls)
+
+        __init__ = staticmethod(plain_exit)
+
+    def _exit(status: Any) -> Any:
+        note_exit("os._exit", status, sys._getframe(1))
+        hook.flush()
+        plain__exit(status)
+
+    def abort() -> Any:
+        note_exit("os.abort", -6, sys._getframe(1))
+        plain_abort()
+
+    for new, plain in ((exit, plain_exit), (_exit, plain__exit), (abort, plain_abort)):
+        for attribute in ("__doc__", "__module__", "__name__", "__qualname__"):
+            setattr(new, attribute, getattr(plain, attribute))
+    sys.exit, os._exit, os.abort = exit, _exit, abort
+
+
+def note_exit(function: str, code: Any, frame: FrameType | None) -> None:
+    """Who ended the process badly, and the exception in whose hands."""
+    try:
+        code = _exit_code(code)
+        if code is None or code == 0 or hook.is_busy():
+            return
+        hook.emit("exit", fn=function, code=code, at=hook.load("_bitten_frames").stack(frame), **_last_words(frame))
+        exc = sys.exc_info()[1]
+        if exc is not None and not isinstance(exc, SystemExit):
+            hook.capture(exc, exc.__traceback__, "exit-in-except")
+    except Exception:
+        pass
+
+
+def _last_words(frame: Any) -> dict[str, str]:
+    """What argparse is about to print: its exit code says nothing."""
+    code = frame.f_code
+    words = frame.f_locals.get("message") if (code.co_name, code.co_filename[-12:]) == ("exit", "/argparse.py") else None
+    return {"words": hook.load("_bitten_redact").scrub(words[:2000])} if type(words) is str else {}
+
+
+def _exit_code(code: Any) -> Any:
+    if code is None:
+        return None
+    if type(code) is str:
+        return hook.load("_bitten_redact").scrub(code[:2000])
+    if any(base is int for base in type.__getattribute__(type(code), "__mro__")):
+        return int.__int__(code)  # an enum's, too
+    return type(code).__name__
 
 
 class _Loader:

@@ -56,7 +56,8 @@ def _one(exc: BaseException, tb: TracebackType | None, budget: Any, ask: bool, s
     if type(notes.get("__notes__")) is list:
         found["notes"] = [str(redact.scrub(note)[:2000]) for note in notes["__notes__"][:20] if type(note) is str]
     if values.is_a(exc, SyntaxError):
-        found["syntax"] = [exc.filename, exc.lineno, exc.offset] if type(exc.filename) is str else None  # type: ignore[attr-defined]
+        file, line = exc.filename, exc.lineno  # type: ignore[attr-defined]
+        found["syntax"] = frames.told(file, line if type(line) is int else 0, "<module>") if type(file) is str else None
     if len(seen) < CHAIN:
         found.update(_chain(exc, budget, ask, seen))
     return found
@@ -92,24 +93,10 @@ def _frames(tb: TracebackType | None, budget: Any) -> list[dict[str, Any]]:
 
 def _frame(link: TracebackType) -> dict[str, Any]:
     code = link.tb_frame.f_code
-    found = {"f": frames.absolute(code.co_filename), "l": link.tb_lineno, "n": frames.full_name(link.tb_frame)}
-    if frames.is_library(code.co_filename):
-        found["lib"] = 1
+    found: dict[str, Any] = frames.told(code.co_filename, link.tb_lineno, frames.full_name(link.tb_frame))
     if hasattr(code, "co_positions") and link.tb_lasti >= 0:
         found["pos"] = next(islice(code.co_positions(), link.tb_lasti // 2, None), None)
-    source = _source(code.co_filename, link.tb_lineno)
-    if source:
-        found["src"] = redact.scrub(source)[:300]
     return found
-
-
-def _source(file: str, line: int) -> str:
-    """Of code that has no file, such as a notebook's cell; a reader finds the others on disk."""
-    cache = values.loaded("linecache", "cache")
-    if file[:1] != "<" or type(cache) is not dict or file not in cache:
-        return ""
-    entry = cache[file]
-    return str(entry[2][line - 1]) if len(entry) == 4 and 0 < line <= len(entry[2]) else ""
 
 
 def _add_variables(links: list[TracebackType], found: list[dict[str, Any]], budget: Any) -> None:
@@ -156,5 +143,6 @@ def _who() -> dict[str, Any]:
     thread = values.instance_dict(threads.get(_thread.get_ident()) or 0) or {}
     process = values.instance_dict(values.loaded("multiprocessing.process", "_current_process") or 0) or {}
     worker = getattr(values.loaded("torch.utils.data._utils.worker", "_worker_info"), "id", None)
-    known = {"thread": thread.get("_name"), "process": process.get("_name"), "worker": worker, "rank": os.environ.get("RANK")}
+    known = {"thread": thread.get("_name"), "process": process.get("_name"), "worker": worker, "rank": os.environ.get("RANK"),
+             "xdist": os.environ.get("PYTEST_XDIST_WORKER")}
     return {key: value for key, value in known.items() if type(value) in (str, int)}
