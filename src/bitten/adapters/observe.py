@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bitten.adapters import guest_facts, metrics
-from bitten.core.failure import Command, Run, Surroundings
+from bitten.adapters.folder import masked
+from bitten.core.failure import Command, Crash, Run, Surroundings
 from bitten.core.ports import Observed
 from bitten.core.prediction import Facts
 
@@ -22,6 +23,8 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
     run = replace(run, command=replace(run.command, argv=masked(run.command.argv, redact)))
     stdout, stderr, both = _texts(*printed, redact)
     story = guest_facts.read(spool, root, ended_badly=not run.ended_well)
+    if not run.ended_well:
+        story = _with_text(story, both, root)
     surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
     return Observed(
         run,
@@ -44,6 +47,25 @@ def _texts(stdout: bytes, stderr: bytes, both: bytes, redact: Redact) -> tuple[s
     return first, second, redact(both.decode("utf-8", "replace"))
 
 
+def _with_text(story: guest_facts.Story, text: str, root: Path) -> guest_facts.Story:
+    """Where nothing that the guest saw ended a process, and the output tells of an exception that it didn't see, that comes first."""
+    if any(not crash.handled for crash in story.crashes):
+        return story
+    from bitten.adapters import pasted  # noqa: PLC0415 - the guest sees most failures
+
+    told = pasted.crashes(text, root)
+    if not told or any(_alike(told[0], crash) for crash in story.crashes):
+        return story
+    seen = (replace(crash, role="context") for crash in story.crashes if not any(_alike(each, crash) for each in told))
+    return replace(story, crashes=(*told, *seen)[: pasted.MOST], notes=(*story.notes, pasted.UNSEEN))
+
+
+def _alike(one: Crash, other: Crash) -> bool:
+    """As far as text tells: the type without its module, and the first line of the message."""
+    mine, theirs = ((each.type.rpartition(".")[2], each.message.strip().partition("\n")[0][:200]) for each in (one, other))
+    return mine == theirs
+
+
 @dataclass(frozen=True)
 class Kept:
     """What a copy says that it kept from a run, and whether it had the network."""
@@ -60,12 +82,6 @@ def _refused(room: Kept | None, story: guest_facts.Story) -> tuple[str, ...]:
     asked = (f"It asked for {host}, and the copy has no network: --allow-net lets it." for host in hosts)
     denied = (f"It could not write to {path}: --allow-write {path} lets it." for path in story.denied)
     return tuple(dict.fromkeys((*room.refused, *asked, *denied)))
-
-
-def masked(argv: Sequence[str], redact: Redact) -> tuple[str, ...]:
-    """The words of a command, each in the light of the one before it: what follows `--password` is one."""
-    words = tuple(redact("\0".join(argv)).split("\0"))
-    return words if len(words) == len(argv) else tuple(redact(word) for word in argv)
 
 
 def ran(command: Command, exit_code: int | None, signal: int | None, seconds: float, hung: bool = False) -> Run:
