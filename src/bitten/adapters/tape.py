@@ -28,7 +28,7 @@ class Tape:
 
     def __init__(self, path: Path) -> None:
         self._file, self._count = (os.open(each, _NEW, 0o600) for each in (path, _counter(path)))
-        self._written = 0
+        self._written = self.heard = 0
         self._segments: deque[tuple[int, int, int]] = deque()
 
     @classmethod
@@ -36,7 +36,7 @@ class Tape:
         """What a killed bitten taped. Without its `marks` all counts as stdout."""
         tape = cls.__new__(cls)
         tape._file, tape._count = (os.open(each, os.O_RDONLY | os.O_CLOEXEC) for each in (path, _counter(path)))
-        tape._written = int.from_bytes(os.pread(tape._count, 8, 0), "little")
+        tape._written = tape.heard = int.from_bytes(os.pread(tape._count, 8, 0), "little")
         told = [(kind, start, end) for kind, start, end in marks]
         tape._segments = deque(told or [(1, 0, tape._written)])
         return tape
@@ -48,6 +48,7 @@ class Tape:
 
     def add(self, stream: int, data: bytes) -> None:
         """Append what came on a stream (1 is stdout, 2 is stderr)."""
+        self.heard += len(data)
         self._mark(stream, len(data))
         while data:
             place, room = self._next_room()
