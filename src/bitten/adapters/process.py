@@ -28,12 +28,13 @@ TYPED = (signal.SIGINT, signal.SIGQUIT)
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: `exit` is None when a signal ended it; `interrupted` when ^C was typed meanwhile."""
+    """How a command ended: `exit` is None when a signal ended it, or we did (`hung`); `interrupted` when ^C was typed meanwhile."""
 
     exit: int | None
     signal: int | None
     seconds: float
     interrupted: bool = False
+    hung: bool = False
 
 
 @contextlib.contextmanager
