@@ -9,7 +9,7 @@ import re
 import shlex
 import stat
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -206,6 +206,12 @@ def scrubbed(value: Json, redact: Redact, key: str = "") -> Json:
     if isinstance(value, list | tuple):
         return [scrubbed(each, redact, key) for each in value]
     return value
+
+
+def masked(argv: Sequence[str], redact: Redact) -> tuple[str, ...]:
+    """The words of a command, each in the light of the one before it: what follows `--password` is one."""
+    words = tuple(redact("\0".join(argv)).split("\0"))
+    return words if len(words) == len(argv) else tuple(redact(word) for word in argv)
 
 
 def run_sh(command: Command, redact: Redact) -> str:

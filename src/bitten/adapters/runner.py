@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitten.adapters import invitation, places, process
+from bitten.adapters.folder import masked
 from bitten.adapters.sitting import Killed, Sitting
 from bitten.adapters.tape import Tape
 from bitten.adapters.watching import NOTHING, Watch, Watched
@@ -29,6 +30,7 @@ class Ran:
     run: Run
     interrupted: bool
     observed: Callable[[], Observed]
+    spool: Path
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class HereRunner:
 
         Raises: Unable, when the command can't be started.
         """
-        sitting.runs(command, expected)
+        sitting.runs(replace(command, argv=masked(command.argv, self.redact)), [self.redact(each) for each in expected])
         tape = Tape(sitting.output)
         env = {**os.environ, **command.env}
         env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
@@ -60,7 +62,10 @@ class HereRunner:
             sitting.ended(ended, tape.marks)
             run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal)
             yield Ran(
-                run, ended.interrupted, lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact, watch.watched())
+                run,
+                ended.interrupted,
+                lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact, watch.watched()),
+                sitting.folder,
             )
 
 

@@ -33,7 +33,7 @@ class Sitting:
         return self.folder / "output"
 
     def runs(self, command: Command, expected: Sequence[str]) -> None:
-        """The person's command is about to start."""
+        """The person's command, without secrets, is about to start."""
         told = {"argv": command.argv, "cwd": command.cwd, "env": dict(command.env), "expected": list(expected)}
         self._keep("command", told)
 
