@@ -89,6 +89,7 @@ class FileSeen:
     """A file the program opened: `role` is config, data or wrote. Size in bytes, modified in seconds since the epoch.
 
     `digest` is the SHA-256 of the whole file, or of its first MiB where `whole` is false; empty where it was not read.
+    `rows` counts the lines of a text that was read whole; -1 where nobody counted.
     """
 
     path: str
@@ -98,6 +99,16 @@ class FileSeen:
     count: int = 1
     digest: str = ""
     whole: bool = True
+    rows: int = -1
+
+
+@noun
+class Resolved:
+    """The values of one config by dotted name, as its source had them: a file that was read, or that the run wrote."""
+
+    source: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    left_out: int = 0
 
 
 @noun
@@ -145,7 +156,9 @@ class Surroundings:
 
     `changed` are paths that differ from the revision `head`; `parent` is the revision before it, where there is one.
     `ending` says what the end means (a signal, a limit, the memory), `since` what changed since the last good run of the
-    same command, `packages` are the versions in the failing interpreter, `notes` what could not be seen.
+    same command, `packages` are the versions in the failing interpreter, `notes` what could not be seen. `configs` are the
+    values behind the configs among `files`, `manifest` what is odd about data and lists of data, `processes` the command
+    line of each Python that took part.
     """
 
     files: tuple[FileSeen, ...] = ()
@@ -159,6 +172,9 @@ class Surroundings:
     packages: Mapping[str, str] = field(default_factory=dict)
     to_read: tuple[ToRead, ...] = ()
     picture: Picture | None = None
+    configs: tuple[Resolved, ...] = ()
+    manifest: tuple[str, ...] = ()
+    processes: tuple[str, ...] = ()
 
 
 @noun

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 
 from bitten.core import rank
 from bitten.core.case import Confirmation, Evidence, Hypothesis
-from bitten.core.failure import Crash, FileSeen, Frame, ending
+from bitten.core.failure import Crash, Frame, ending
 from bitten.core.ladder import Case, Link
 from bitten.core.next import next_step
 from bitten.core.proof import Closing, Fix, Lesson, Verification
-from bitten.interfaces import text
+from bitten.interfaces import around, text
 
 EXPECTED, TRIED = "What I expected", "What I've already tried"
 """The person's own sections: read back, never overwritten."""
@@ -28,10 +28,10 @@ def draw(case: Case, began: float) -> str:
         "What happened": _happened(case),
         TRIED: tried(case),
         "Reproducer": _reproduced(case),
-        "Config and data": _files(case),
-        "Environment": _environment(case),
-        "What changed": _changed(case),
-        "Files to read": _to_read(case),
+        "Config and data": around.files(case),
+        "Environment": around.environment(case),
+        "What changed": around.changed(case),
+        "Files to read": around.reading(case),
         "Hypotheses": _hypotheses(case),
         "Evidence": _evidence(case),
         "Where it stands": _stands(case),
@@ -98,43 +98,6 @@ def _of(frame: Frame) -> Iterator[str]:
 def tried(case: Case) -> Iterator[str]:
     words = [note.text for note in case.notes if note.about == "tried"]
     yield words[-1] if words else "Nothing yet."
-
-
-def _files(case: Case) -> Iterator[str]:
-    for each in case.failure.surroundings.files:
-        yield f"- {each.role}: `{each.path}`{_size(each)}"
-
-
-def _size(each: FileSeen) -> str:
-    many = f", {each.count} files" if each.count > 1 else ""
-    return f" ({each.size:,} bytes{many})" if each.size >= 0 else many
-
-
-def _environment(case: Case) -> Iterator[str]:
-    yield from (f"- {name}: {value}" for name, value in case.failure.surroundings.environment.items())
-
-
-def _changed(case: Case) -> Iterator[str]:
-    around = case.failure.surroundings
-    if around.head:
-        yield f"HEAD is {around.head[:12]}; not committed:" if around.changed else f"HEAD is {around.head[:12]}; nothing uncommitted."
-    yield from (f"- `{path}`" for path in around.changed)
-
-
-def _to_read(case: Case) -> Iterator[str]:
-    """Files of the stack, innermost first, then uncommitted ones, then configs, each with its reason."""
-    reasons: dict[str, str] = {}
-    for frame in (f for crash in case.failure.crashes for f in reversed(crash.frames) if f.mine):
-        reasons.setdefault(frame.file, f"in the stack, line {frame.line}")
-    for hypothesis in case.hypotheses:
-        for part in hypothesis.scope:
-            reasons.setdefault(part.split(":")[0], f"{hypothesis.id} points there")
-    for path in case.failure.surroundings.changed:
-        reasons.setdefault(path, "changed, not committed")
-    for each in case.failure.surroundings.files:
-        if each.role == "config":
-            reasons.setdefault(each.path, "config that was read")
-    yield from (f"- `{path}`: {reason}" for path, reason in list(reasons.items())[:12])
 
 
 def _hypotheses(case: Case) -> Iterator[str]:

@@ -20,7 +20,7 @@ from bitten.steps import capture
 from bitten.steps.diagnose import diagnose
 
 if TYPE_CHECKING:
-    from bitten.interfaces.wiring import Ran
+    from bitten.interfaces.wiring import Ran, Survey
 
 MISSED = 65
 """Exit code when the command itself exits 0 but an expectation was missed."""
@@ -31,8 +31,9 @@ NOTES = 5
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--expect", "expectations", multiple=True, metavar="EXPR", help="What must hold afterwards; may be repeated.")
 @click.option("--full-tty", is_flag=True, help="Give COMMAND a terminal of its own, as `script` does; then ^Z does nothing.")
+@click.option("--trace-handled", is_flag=True, help="Also record exceptions that the program swallows (Python 3.12 and later).")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def run(expectations: tuple[str, ...], full_tty: bool, command: tuple[str, ...]) -> int:
+def run(expectations: tuple[str, ...], full_tty: bool, trace_handled: bool, command: tuple[str, ...]) -> int:
     """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
 
     It prints what it prints and exits as it exits; 65 when it exits 0 but an expectation was missed.
@@ -44,7 +45,7 @@ def run(expectations: tuple[str, ...], full_tty: bool, command: tuple[str, ...])
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
     ran: Ran | None = None
-    missed, typed = False, Command(command, str(Path.cwd()))
+    missed, typed = False, Command(command, str(Path.cwd()), {"BITTEN_HANDLED": "1"} if trace_handled else {})
     try:
         with house.sitting() as sitting, house.runner.running(typed, sitting, expectations, full_tty=full_tty) as ran:
             missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
@@ -59,23 +60,26 @@ def _after(house: House, ran: Ran, expected: tuple[Prediction, ...]) -> bool:
     """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed."""
     known = cases_of(house, ran.run)
     expected = expected or expected_of(known)
-    if ran.run.ended_well and not expected:  # then nothing of what it showed is looked at
+    survey = house.survey(ran.spool)
+    if ran.run.ended_well and not expected:  # then nothing that it printed is looked at
         with spared():
             _passes(known, ran.run)
+            survey.keep(ran.run)
         return False
-    return _read(house, ran.observed(), expected, known)
+    return _read(house, ran.observed(), expected, known, survey)
 
 
-def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase]) -> bool:
+def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase], survey: Survey) -> bool:
     failure = capture.capture(observed, expected)
     with spared():
         same = same_failure(failure, known)
         if failure is None:
             _passes(known, observed.run)
+            survey.keep(observed.run)
         elif same:
             _again(same, observed.run)
         else:
-            _opened(house, failure, observed, known)
+            _opened(house, failure, observed, known, survey)
     return failure is not None
 
 
@@ -93,10 +97,10 @@ def _again(case: OpenCase, run: Run) -> None:
     say("\n" + case.shown())
 
 
-def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase]) -> None:
+def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase], survey: Survey) -> None:
     """The failure is on disk before anything is asked or thought; what could not be kept of it is said."""
     say("\n" + text.headline(failure))
-    failure = capture.photographed(failure, house.repo)
+    failure = survey.around(capture.photographed(failure, house.repo))
     case = house.begin(failure, text.title(failure))
     for note in failure.surroundings.notes[:NOTES]:
         say(click.style(f"  {note}", dim=True))

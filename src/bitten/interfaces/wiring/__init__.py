@@ -13,7 +13,9 @@ from .single import end_like, keep_report, lay_out, mend, proofs, recent_events,
 if TYPE_CHECKING:
     from bitten.adapters.runner import Ran
     from bitten.adapters.sizes import Tidied
+    from bitten.adapters.survey import Survey
 
 __all__ = [
-    "House", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "recent_events", "redact",
+    "House", "OpenCase", "Ran", "Survey", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "recent_events",
+    "redact",
 ]  # fmt: skip

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bitten.adapters.repo import GitRepo
     from bitten.adapters.runner import HereRunner
     from bitten.adapters.sizes import Tidied
+    from bitten.adapters.survey import Survey
 
 # ruff: noqa: PLC0415 - as in open_case
 
@@ -106,6 +107,12 @@ class House:
         from bitten.adapters.runner import HereRunner
 
         return HereRunner(self.root, self.knowledge.probe_paths(), redact)
+
+    def survey(self, spool: Path) -> Survey:
+        """What surrounded a run, whose guest wrote there."""
+        from bitten.adapters.survey import Survey
+
+        return Survey(spool, self.root, redact, lambda: self.repo.is_git)
 
     def takes_too_much(self) -> bool:
         from bitten.adapters import sizes

@@ -72,6 +72,14 @@ class OpenCase:
         """The whole output, and the command ready to paste."""
         self.folder.write_run_sh(self.case.failure.run.command, redact)
         write(self.folder.capture / "output", redact(observed.output))
+        self._keep_surroundings()
+
+    def _keep_surroundings(self) -> None:
+        """What debug.md shows the beginning of."""
+        from bitten.interfaces import around
+
+        for name, told in around.kept(self.case.failure.surroundings).items():
+            write(self.folder.capture / name, redact(told))
 
     @property
     def budget(self) -> float:

@@ -1,0 +1,157 @@
+"""What a run rested on: files, configs, packages, machine and tree, gathered once it has ended. Judges nothing; any part may be missing."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from bitten.adapters import data_lists, environment, last_good, lock_files, machine, manifest, neighbours, worktree
+from bitten.adapters.config_values import resolved
+from bitten.adapters.folder import Redact, masked
+from bitten.adapters.guest_log import Log, Record, load
+from bitten.core.failure import Command, Failure, FileSeen, Run, Surroundings
+from bitten.core.reading import to_read
+from bitten.core.state import Moved, State, since
+from bitten.core.trouble import Trouble
+
+HELD = 20
+PROCESSES = 12
+_ITS_OWN = frozenset(("RANK", "LOCAL_RANK", "GROUP_RANK", "MASTER_PORT", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PYTEST_XDIST_WORKER",
+                      "TORCHELASTIC_RESTART_COUNT"))
+"""Variables that tell processes apart, not runs."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Of one run, whose guest wrote into `spool`."""
+
+    spool: Path
+    root: Path
+    redact: Redact
+    is_git: Callable[[], bool]
+
+    def around(self, failure: Failure) -> Failure:
+        """The failure with all that surrounds it; what trouble took away is said."""
+        seen, troubles = failure.surroundings, list[str]()
+        for look in (self._with_files, self._with_environment, lambda around: self._with_past(around, failure)):
+            try:
+                seen = look(seen)
+            except (Trouble, OSError, ValueError) as why:
+                troubles.append(self.redact(f"a part of the surroundings is missing: {why}"))
+        return replace(failure, surroundings=replace(seen, notes=(*seen.notes, *troubles)))
+
+    def keep(self, run: Run) -> None:
+        """Remember a run that went well, if any Python of it checked in."""
+        if self._hello:
+            last_good.keep(self._typed(run.command), self.root, self._state(self._with_environment(self._with_files(self._seen()))))
+
+    @cached_property
+    def _log(self) -> Log:
+        return load(self.spool, ("hello", "held"))
+
+    def _seen(self) -> Surroundings:
+        from bitten.adapters import guest_facts  # noqa: PLC0415 - a failure's has been read
+
+        story = guest_facts.read(self.spool, self.root, ended_badly=False)
+        return Surroundings(story.files, story.environment)
+
+    # ------------------------------------------------------------------------------------------ files
+
+    def _with_files(self, seen: Surroundings) -> Surroundings:
+        files, skipped = manifest.digested((*seen.files, *self._held(seen.files)), self.root)
+        cwd = Path(str(self._hello.get("cwd", self.root)))
+        odd = (*manifest.changed(files, self.root), *data_lists.odd(files, self.root, cwd), *skipped)
+        told = tuple(map(self.redact, odd))
+        return replace(seen, files=files, configs=resolved(files, self.root, self.redact), manifest=told, processes=self._processes())
+
+    def _held(self, known: Iterable[FileSeen]) -> Iterator[FileSeen]:
+        """Files that no Python call opened, but that the failing process had in its memory, among its descriptors, or named."""
+        there = {each.path for each in known}
+        for path, how, size, modified in [tuple(each) for record in self._log.of("held") for each in record["files"]][:HELD]:
+            place = self._place(str(path))
+            if place not in there:
+                there.add(place)
+                yield FileSeen(place, "named" if how == "named" else "data", int(size), float(modified))
+
+    def _place(self, path: str) -> str:
+        return path.removeprefix(f"{self.root}/")
+
+    def _processes(self) -> tuple[str, ...]:
+        lines = Counter(_line(record) for record in self._log.of("hello"))
+        told = [f"{count} × {line}" if count > 1 else line for line, count in lines.items() if line]
+        return tuple(map(self.redact, told[:PROCESSES]))
+
+    # ------------------------------------------------------------------------------------------ environment
+
+    @cached_property
+    def _hello(self) -> Record:
+        return next(self._log.of("hello"), {})
+
+    def _hello_of(self, seen: Surroundings) -> Record:
+        """Of the interpreter that failed."""
+        exe = seen.environment.get("executable")
+        return next((each for each in self._log.of("hello") if each["exe"] == exe), self._hello)
+
+    def _with_environment(self, seen: Surroundings) -> Surroundings:
+        found = environment.installed([str(each) for each in self._hello_of(seen).get("path", ())])
+        agreement = lock_files.agreement(self.root, found.versions)
+        rows = {**seen.environment, **dict(environment.rows(found)), **dict(agreement), **dict(machine.rows())}
+        return replace(seen, packages=found.versions, environment={name: self.redact(value) for name, value in rows.items()})
+
+    # ------------------------------------------------------------------------------------------ what changed
+
+    def _with_past(self, seen: Surroundings, failure: Failure) -> Surroundings:
+        state = self._state(seen)
+        good = last_good.find(self._typed(failure.run.command), self.root)
+        moved = worktree.between(self.root, good, state) if good else Moved()
+        stack = [frame.file for crash in failure.crashes for frame in reversed(crash.frames) if frame.mine]
+        near = neighbours.imported(dict.fromkeys(stack), self.root, map(str, self._hello_of(seen).get("path", ())))
+        return replace(
+            seen,
+            since=tuple(map(self.redact, since(good, state, moved))) if good else (),
+            to_read=to_read(failure.crashes, seen, moved.files, near),
+            notes=(*seen.notes, *self._moved_meanwhile(failure.run, stack)),
+        )
+
+    def _typed(self, command: Command) -> Command:
+        """The name of its record: the same for words as they were typed and as a case shows them."""
+        return Command(masked(command.argv, self.redact), command.cwd)
+
+    def _state(self, seen: Surroundings) -> State:
+        known = (seen.head, worktree.digests(self.root, seen.changed, seen.head)) if seen.head else None
+        head, files = known or worktree.standing(self.root, self.is_git())
+        whole = len(files) < worktree.MOST
+        data = tuple(each for each in seen.files if each.role in ("config", "data"))
+        return State(time.time(), head, files, whole, seen.packages, seen.configs, data, self._compared(seen))
+
+    def _compared(self, seen: Surroundings) -> Mapping[str, str]:
+        """What is the same in two runs of a command where nothing changed: no seed, no port, nothing that depends on how far it came."""
+        own = [name for name in self._hello_of(seen).get("env", {}) if name not in _ITS_OWN]
+        names = ("python", "executable", "encoding", *own, *(name for name, _ in machine.rows()), "torch build", "blas")
+        return {name: seen.environment[name] for name in names if name in seen.environment}
+
+    def _moved_meanwhile(self, run: Run, stack: Iterable[str]) -> Iterator[str]:
+        """Code may change while a training runs: what the stack shows is then not what ran."""
+        began = min((float(each["t"]) for each in self._log.of("hello")), default=time.time() - run.seconds)
+        for path in dict.fromkeys(stack):
+            if (changed := _modified(self.root / path)) and changed > began:
+                yield f"{path} changed after the command began: its lines above may not be those that ran"
+        if self.is_git() and (head := worktree.head_at(self.root, began)):
+            yield f"HEAD was {head[:12]} when the command began, and has moved since"
+
+
+def _line(hello: Record) -> str:
+    argv = [str(word) for word in hello.get("argv") or ()]
+    return shlex.join([Path(argv[0]).name, *argv[1:]])[:200] if argv else ""
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
