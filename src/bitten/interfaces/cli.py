@@ -11,7 +11,7 @@ import click
 from bitten import __version__
 
 COMMANDS = {
-    "run": "capture", "expect": "capture",
+    "run": "capture", "expect": "capture", "capture": "elsewhere",
     "diagnose": "causes", "suspect": "causes", "check": "causes", "confirm": "causes", "reject": "causes",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc",

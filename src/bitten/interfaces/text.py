@@ -114,7 +114,8 @@ def origin(failure: Failure) -> str:
     chain = f"{typed} → {inner}" if inner and inner != typed else typed
     site = f"{root.site.file}:{root.site.line} in {root.site.function}" if root and root.site else ""
     where = " · ".join(part for part in (site, root.process if root else "") if part)
-    ended = f"{_shorten(chain, 120)} · {ending(failure.run)} after {failure.run.seconds:.1f} s"
+    took = f" after {failure.run.seconds:.1f} s" if failure.run.seconds else ""  # nobody timed what a log tells of
+    ended = f"{_shorten(chain, 120)} · {ending(failure.run)}{took}"
     return f"{ended}\n  {where}" if where else ended
 
 

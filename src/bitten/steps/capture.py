@@ -23,6 +23,11 @@ def capture(observed: Observed, expected: Sequence[Prediction] = ()) -> Failure 
     """The failure that a run showed; None when it ended well and met all that was expected."""
     if observed.run.ended_well and all(each.holds(observed.facts) is True for each in expected):
         return None
+    return failed(observed, expected)
+
+
+def failed(observed: Observed, expected: Sequence[Prediction] = ()) -> Failure:
+    """The same of what is known to have failed. Raises: Refused `nothing-failed`, when it did not."""
     facts = shortened(observed.facts, expected)
     failure = Failure(observed.run, facts, tuple(expected), observed.crashes, observed.sightings, observed.surroundings)
     return replace(failure, facts={**facts, "signature": signature.of(failure)})

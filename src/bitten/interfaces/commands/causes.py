@@ -165,6 +165,8 @@ def _costs(opened: OpenCase, wanted: list[Hypothesis]) -> str:
     failure = opened.case.failure
     if failure.surroundings.environment.get("accelerator"):
         return "The failing run used an accelerator."
+    if not failure.run.seconds and any(rank.runs(each.check) >= 1 for each in wanted):
+        return "Nobody saw how long the failing run took."
     if failure.run.seconds > opened.house.settings.ask_after and checking.cost(opened.case, wanted) > 0:
         return f"The failing run took {failure.run.seconds:.0f} s."
     return ""
@@ -175,7 +177,8 @@ def _agreed(opened: OpenCase, wanted: list[Hypothesis], yes: bool) -> None:
     why = _costs(opened, wanted)
     if not why or yes:
         return
-    price = f"About {checking.cost(opened.case, wanted):.0f} s: {text.command(opened.case.failure)}"
+    cost = checking.cost(opened.case, wanted)
+    price = (f"About {cost:.0f} s: " if cost else "It would run ") + text.command(opened.case.failure)
     asked = opened.house.person.channel == "terminal" and opened.house.person.ask(f"{why} {price}. Run it?", "y").lower().startswith("y")
     if not asked:
         raise Refused("check-costs", why, price, "bitten check --yes")

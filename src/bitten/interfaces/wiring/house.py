@@ -17,6 +17,7 @@ from bitten.adapters.root import root_of
 from bitten.adapters.sitting import Sitting, killed, sitting
 from bitten.adapters.terminal import Terminal, WallClock
 from bitten.core.failure import Failure
+from bitten.core.ports import Observed
 from bitten.core.trouble import BadInput, Trouble, Unable
 
 from .open_case import OpenCase
@@ -113,6 +114,12 @@ class House:
         from bitten.adapters.survey import Survey
 
         return Survey(spool, self.root, redact, lambda: self.repo.is_git)
+
+    def from_log(self, file: str, command: str, exit_code: int | None, cwd: Path) -> Observed:
+        """What a log tells of a run that nobody here saw. Raises: BadInput, where it tells too little."""
+        from bitten.adapters import from_log
+
+        return from_log.observed(from_log.text_of(file), command, exit_code, cwd, self.root, redact)
 
     def takes_too_much(self) -> bool:
         from bitten.adapters import sizes
