@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from bitten.adapters.proc import content
@@ -28,12 +28,12 @@ class Reading:
     """All counters at one moment. `kills` are the whole machine's, `shm` is free and size of /dev/shm in bytes."""
 
     kills: int = -1
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    groups: dict[str, Group] = field(default_factory=dict)
     shm: tuple[int, int] = (-1, -1)
     free: int = -1
 
 
-def read(groups: tuple[str, ...]) -> Reading:
+def read(groups: Iterable[str]) -> Reading:
     return Reading(_count(content("/proc/vmstat"), b"oom_kill"), {path: group(path) for path in groups}, shm(), _available())
 
 

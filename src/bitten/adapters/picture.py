@@ -34,12 +34,17 @@ class One:
     answer: Answer
 
 
-def picture(root_pid: int, root: Path, at: float = 0.0, is_hung: bool = False, also: Iterable[int] = ()) -> Picture:
-    """Of a process and all below it, and of `also`. `root` is the project's, `at` seconds after the start.
+def picture(root_pid: int, root: Path, at: float = 0.0) -> Picture:
+    """Of a process and all below it."""
+    return picture_of(proc.tree(root_pid), root, at)
+
+
+def picture_of(pids: Iterable[int], root: Path, at: float = 0.0, is_hung: bool = False) -> Picture:
+    """Of these processes, in this order. `root` is the project's, `at` seconds after the start.
 
     `is_hung` lets a signal be sent to who shows nothing otherwise: only for a command that was judged hung.
     """
-    pids = [pid for pid in dict.fromkeys([*proc.tree(root_pid), *also]) if proc.stat(pid)]
+    pids = list(pids)
     answers = stacks.ask([pid for pid in pids if _may_be_python(pid)], is_hung)
     everyone = [One(pid, stat, proc.argv(pid), proc.environ(pid) or {}, answers.get(pid, Answer()))
                 for pid in pids if (stat := proc.stat(pid))]

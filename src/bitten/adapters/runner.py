@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitten.adapters import invitation, places, process
+from bitten.adapters.beside import Beside
 from bitten.adapters.folder import masked
+from bitten.adapters.hanging import NEVER, Patience
 from bitten.adapters.sitting import Killed, Sitting
 from bitten.adapters.tape import Tape
-from bitten.adapters.watching import NOTHING, Watch, Watched
+from bitten.adapters.watching import NOTHING, Watched
 from bitten.core.failure import Command, Run
 from bitten.core.ports import Observed
 
@@ -35,11 +37,13 @@ class Ran:
 
 @dataclass(frozen=True)
 class HereRunner:
-    """`probes` are the files that read a crash; nothing is watched while the command is healthy."""
+    """`probes` are the files that read a crash. `patience` is how long a command may stand still; `say` has words meanwhile."""
 
     root: Path
     probes: Sequence[Path]
     redact: Redact
+    patience: Patience = NEVER
+    say: Callable[[str], None] = lambda _: None
 
     @contextmanager
     def running(self, command: Command, sitting: Sitting, expected: Sequence[str] = (), *, full_tty: bool = False) -> Iterator[Ran]:
@@ -51,20 +55,21 @@ class HereRunner:
         tape = Tape(sitting.output)
         env = {**os.environ, **command.env}
         env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
-        watch = Watch()
+        beside = Beside(tape, sitting.folder, self.root, self.patience, self.say, note=os.isatty(2))
 
         def started(pid: int) -> None:
             sitting.started(pid)
-            watch.start(pid)
+            beside.start(pid)
 
         with process.running(command.argv, env, tape, started, full_tty=full_tty) as ended:
-            watch.stop()
+            beside.stop()
+            ended = beside.ended(ended)  # noqa: PLW2901 - the same end, with what the watch knows of it
             sitting.ended(ended, tape.marks)
-            run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal)
+            run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal, ended.hung)
             yield Ran(
                 run,
                 ended.interrupted,
-                lambda: observed(command, ended, tape, sitting.folder, self.root, self.redact, watch.watched()),
+                lambda: beside.told(observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched())),
                 sitting.folder,
             )
 
@@ -90,5 +95,5 @@ def observed(
     stdout, stderr = tape.read(1), tape.read(2)
     both = tape.read() if stdout and stderr else stdout or stderr
     tape.close()
-    seen = observe(ran(command, ended.exit, ended.signal, ended.seconds), (stdout, stderr, both), spool, root, redact)
+    seen = observe(ran(command, ended.exit, ended.signal, ended.seconds, ended.hung), (stdout, stderr, both), spool, root, redact)
     return replace(seen, interrupted=ended.interrupted)

@@ -90,7 +90,7 @@ class Watch:
         self._curve: list[tuple[float, int]] = []
         self._stop = threading.Event()
         self._looks = 0
-        self._groups: tuple[str, ...] = ()
+        self._cgroups: set[str] = set()
         self._before = memory.Reading()
         self._least_shm = -1
         self._thread = threading.Thread(target=self._run, name="bitten watch", daemon=True)
@@ -104,13 +104,22 @@ class Watch:
         """Without waiting: a look that is under way ends by itself."""
         self._stop.set()
 
+    def join(self, seconds: float) -> None:
+        """Wait for a look that is under way."""
+        self._thread.join(seconds)
+
+    @property
+    def before(self) -> memory.Reading:
+        """The counters as the command began."""
+        return self._before
+
     @property
     def processes(self) -> tuple[Seen, ...]:
         return tuple(seen for seen, _ in list(self._known.values()))
 
     def watched(self) -> Watched:
         """Everything so far, with the counters as they are now."""
-        return Watched(self.processes, tuple(self._curve), self._before, memory.read(self._groups), self._least_shm, self._now())
+        return Watched(self.processes, tuple(self._curve), self._before, memory.read(self._before.groups), self._least_shm, self._now())
 
     def _now(self) -> float:
         return time.monotonic() - self.began
@@ -119,8 +128,7 @@ class Watch:
         period, before = FIRST, self._now()
         while not self._stop.wait(period):
             if not self._looks:  # nothing can have filled the memory before, and a command that ends at once costs no look
-                self._groups = memory.groups_of(self.pid)
-                self._before = memory.read(self._groups)
+                self._before = memory.read(())
             now = self._now()
             look = self._look(now, late=now - before > period + 5)  # stopped by ^Z, or starved
             before = now
@@ -162,9 +170,17 @@ class Watch:
         if old is None or old[1] != stat.image or old[0].name != stat.name:
             first, peak = (old[0].first, old[0].peak_rss) if old else (now, 0)
             old = (replace(_introduced(pid, stat), first=first, peak_rss=peak), stat.image)
+            self._count(pid, old[0].cgroup)
         seen = replace(old[0], last=now, rss=stat.rss, peak_rss=max(stat.rss, old[0].peak_rss), cpu=stat.cpu, state=stat.state)
         self._known[key] = (seen, stat.image)
         return seen, stat.threads
+
+    def _count(self, pid: int, cgroup: str) -> None:
+        """The counters of a group from when its first process is seen: a scheduler or a container may put a command into its own."""
+        if cgroup not in self._cgroups:
+            self._cgroups.add(cgroup)
+            for path in memory.groups_of(pid):
+                self._before.groups.setdefault(path, memory.group(path))
 
     def _until_full(self, look: Look) -> float:
         """How long to wait so that memory which grows as it does now is seen before it meets the limit."""

@@ -1,0 +1,129 @@
+"""All that goes on beside a running command: its processes are watched, a hang is judged and ended, what fills the memory is looked at.
+
+Knows no case. What it gathers is put into words by `ending`, once the command has ended.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bitten.adapters import memory
+from bitten.adapters.hanging import GRACE, NOTE, HangWatch, Means, Patience
+from bitten.adapters.tape import Tape
+from bitten.adapters.watching import Look, Watch, Watched
+from bitten.core.failure import Picture
+from bitten.core.ports import Observed
+
+if TYPE_CHECKING:
+    from bitten.adapters.process import Ended
+
+# Each late import here serves a command that hangs, or fills its memory; all others end without them.
+# ruff: noqa: PLC0415
+
+NEARLY_FULL = 0.92
+"""Share of the memory limit at which the largest process is looked at: the kill leaves no stack."""
+FROZEN = "when-it-hung"
+
+
+class Beside:
+    """`say` has words for the person while the command runs; `note`: whether a long silence is worth some."""
+
+    def __init__(self, tape: Tape, spool: Path, root: Path, patience: Patience, say: Callable[[str], None], note: bool) -> None:
+        self._spool, self._root = spool, root
+        means = Means(lambda: tape.heard, self._picture, _fingerprint, _for_a_person, say)
+        self._hang = HangWatch(patience, means, NOTE if note else 0.0)
+        self._watch = Watch(self._looked)
+        self._at_limit: Picture | None = None
+
+    def start(self, pid: int) -> None:
+        self._watch.start(pid)
+
+    def stop(self) -> None:
+        """Without waiting, but for a hang that is being ended: nothing of it may stay."""
+        self._watch.stop()
+        if self._hang.hung:
+            self._watch.join(GRACE + 5)
+
+    def ended(self, ended: Ended) -> Ended:
+        """How it ended: one that hung had no end of its own."""
+        return replace(ended, exit=None, signal=None, hung=True) if self._hang.hung else ended
+
+    @property
+    def spool(self) -> Path:
+        """Where the guest wrote; of a command that hung, what it had written before it was ended."""
+        frozen = self._spool / FROZEN
+        return frozen if frozen.is_dir() else self._spool
+
+    @property
+    def why(self) -> str:
+        """Why it was called hung; empty when it was not."""
+        return self._hang.why
+
+    @property
+    def picture(self) -> Picture | None:
+        """Of a hang; else of the process that nearly filled the memory."""
+        return self._hang.picture or self._at_limit
+
+    def watched(self) -> Watched:
+        return self._watch.watched()
+
+    def told(self, observed: Observed) -> Observed:
+        """With what the end means, and the picture."""
+        from bitten.adapters import ending
+
+        end = ending.read(observed.run, self.watched(), observed.output)
+        words = (f"It hung: {self.why}. Then it was ended.",) if self.why else end.words
+        around = replace(observed.surroundings, ending=words, picture=self.picture)
+        return replace(observed, surroundings=around, facts={**end.facts, **observed.facts})
+
+    def _looked(self, look: Look) -> None:
+        if self._at_limit is None and (full := self._is_nearly_full(look)):
+            self._at_limit = self._of_largest(look, full)
+        self._hang.looked(look)
+
+    def _is_nearly_full(self, look: Look) -> str:
+        """Which limit is nearly met, in words; a tree far below it costs no further look."""
+        group = memory.tightest(self._watch.before)
+        if group is not None and look.rss > group.limit / 2:
+            used = memory.group(group.path).used
+            if used > NEARLY_FULL * group.limit:
+                return f"{used / group.limit:.0%} of the memory limit"
+        return ""
+
+    def _of_largest(self, look: Look, full: str) -> Picture:
+        from bitten.adapters.picture import picture_of
+
+        largest = max(look.living, key=lambda seen: seen.rss)
+        return replace(picture_of([largest.pid], self._root, look.at), notes=(f"taken at {full}",))
+
+    def _picture(self, look: Look) -> Picture:
+        from bitten.adapters.picture import picture_of
+
+        taken = picture_of([seen.pid for seen in look.living], self._root, look.at, is_hung=True)
+        self._freeze()
+        return taken
+
+    def _freeze(self) -> None:
+        """What the guest says while we end its process is no failure of the program's."""
+        frozen = self._spool / FROZEN
+        frozen.mkdir(mode=0o700)
+        for log in self._spool.glob("p*.log"):
+            shutil.copy2(log, frozen / log.name)
+
+
+def _fingerprint(pids: Sequence[int]) -> tuple[object, ...]:
+    from bitten.adapters.stacks import ask
+
+    answers = ask(pids)
+    return tuple((pid, [[(line.file, line.function) for line in thread.lines] for thread in each.threads if thread.is_main],
+                  [thread.state for thread in each.threads if thread.is_main]) for pid, each in answers.items() if each.threads)
+
+
+def _for_a_person(pid: int) -> bool:
+    from bitten.adapters.waiting import for_a_person
+
+    return for_a_person(pid)
