@@ -15,7 +15,8 @@ class Settings:
     """`budget`: minutes of a person's time before a reset. `ask_after`: seconds of a run above which a re-run is asked for.
 
     `lessons`: the file that "Things that have bitten us" stands in. `timeout`: seconds for one run in a copy; 0 means
-    five times the failing run, one minute at least. `keep_mib`: what the cases of a project may take on disk.
+    five times the failing run, one minute at least. `keep_mib`: what the cases of a project may take on disk. `hang_after`: how long a
+    command may print nothing and use no CPU until it is ended as hung, in seconds or as "5m"; 0 means ten minutes in CI, else never.
     """
 
     budget: float = 60.0
@@ -23,6 +24,7 @@ class Settings:
     lessons: str = "CLAUDE.md"
     timeout: float = 0.0
     keep_mib: float = 1024.0
+    hang_after: float | str = 0.0
 
 
 def settings(root: Path) -> Settings:
@@ -36,6 +38,7 @@ def _checked(table: dict[str, Any]) -> Settings:
     import msgspec  # noqa: PLC0415 - most projects have no settings
 
     try:
+        table = {name.replace("-", "_"): value for name, value in table.items()}
         known = set(Settings.__dataclass_fields__)
         unknown = set(table) - known
         if unknown:
