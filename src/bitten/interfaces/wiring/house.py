@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,11 +104,13 @@ class House:
 
         return Playbooks()
 
-    @property
-    def runner(self) -> HereRunner:
+    def runner(self, hang_after: str | None = None) -> HereRunner:
+        """`hang_after` is what was typed. Raises: BadInput `bad-duration`."""
+        from bitten.adapters.hanging import patience
         from bitten.adapters.runner import HereRunner
 
-        return HereRunner(self.root, self.knowledge.probe_paths(), redact)
+        waits = patience(hang_after, self.settings.hang_after, os.environ.get("CI", "").lower() in ("true", "1"))
+        return HereRunner(self.root, self.knowledge.probe_paths(), redact, waits, self.say)
 
     def survey(self, spool: Path) -> Survey:
         """What surrounded a run, whose guest wrote there."""
