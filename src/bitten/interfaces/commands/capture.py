@@ -24,30 +24,34 @@ if TYPE_CHECKING:
 
 MISSED = 65
 """Exit code when the command itself exits 0 but an expectation was missed."""
+HUNG = 124
+"""Exit code when it hung and was ended, as timeout(1) has it."""
 NOTES = 5
 """What could not be seen or kept, on the screen; debug.md has all of it."""
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--expect", "expectations", multiple=True, metavar="EXPR", help="What must hold afterwards; may be repeated.")
+@click.option("--hang-after", metavar="DURATION", help="End COMMAND after so long without output and CPU: 90, 5m, 1h; 0 for never.")
 @click.option("--full-tty", is_flag=True, help="Give COMMAND a terminal of its own, as `script` does; then ^Z does nothing.")
 @click.option("--trace-handled", is_flag=True, help="Also record exceptions that the program swallows (Python 3.12 and later).")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def run(expectations: tuple[str, ...], full_tty: bool, trace_handled: bool, command: tuple[str, ...]) -> int:
+def run(expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, trace_handled: bool, command: tuple[str, ...]) -> int:
     """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
 
-    It prints what it prints and exits as it exits; 65 when it exits 0 but an expectation was missed.
+    It prints what it prints and exits as it exits; 65 when it exits 0 but an expectation was missed, 124 when it hung.
 
     \b
     bitten run -- make train RUN=charngram
     bitten run --expect "val_acc >= 0.8" --expect "loss is finite" -- python train.py
+    bitten run --hang-after 10m -- torchrun --nproc-per-node 4 train.py
     """
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
     ran: Ran | None = None
     missed, typed = False, Command(command, str(Path.cwd()), {"BITTEN_HANDLED": "1"} if trace_handled else {})
     try:
-        with house.sitting() as sitting, house.runner.running(typed, sitting, expectations, full_tty=full_tty) as ran:
+        with house.sitting() as sitting, house.runner(hang_after).running(typed, sitting, expectations, full_tty=full_tty) as ran:
             missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
     except (Exception, KeyboardInterrupt) as error:
         if ran is None:
@@ -133,6 +137,8 @@ def _ask(case: OpenCase) -> None:
 
 def _leave(run: Run, missed: bool) -> int:
     """Leave as the command did: by the same signal, or with its exit code."""
+    if run.hung:
+        return HUNG
     if run.signal is not None:
         return end_like(run.signal)
     return MISSED if missed and run.exit == 0 else run.exit or 0
