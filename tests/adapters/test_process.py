@@ -1,34 +1,14 @@
-"""Real commands, through pipes and through a real pseudo-terminal; each is run beside the plain one where they must agree."""
+"""Real commands through pipes, each beside the plain one where they must agree. Those at a terminal are in test_terminal."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-import sys
 import time
 
-import pexpect
 import pytest
-
-RUN = """
-import os, sys, pathlib
-from bitten.adapters import process
-from bitten.adapters.tape import Tape
-tape = Tape(pathlib.Path(sys.argv[1]))
-full = os.environ.pop("FULL", "") == "1"
-try:
-    with process.running(sys.argv[2:], dict(os.environ), tape, full_tty=full) as ended:
-        pass
-except process.Unable as error:
-    print(error.slug); sys.exit(error.exit_code)
-sys.exit(process.end_like(ended.signal) if ended.signal else ended.exit)
-"""
-PYTHON = sys.executable
-
-
-def ours(tmp_path, *command):
-    return [PYTHON, "-c", RUN, str(tmp_path / "tape"), *command]
+from tests.adapters.commands import PYTHON, RUN, ours
 
 
 def both(tmp_path, *command, **how):
@@ -94,66 +74,3 @@ def test_python_s_own_ignored_signals_are_not_handed_down(tmp_path):
     plain, run = both(tmp_path, "sh", "-c", "grep SigIgn /proc/self/status", text=True)
     ignored = [int(done.stdout.split()[1], 16) & ~(0b11 << 31) for done in (plain, run)]
     assert ignored[0] == ignored[1]
-
-
-def terminal(tmp_path, *command, size=(40, 111)):
-    return pexpect.spawn(PYTHON, ours(tmp_path, *command)[1:], encoding="utf-8", timeout=15, dimensions=size)
-
-
-def test_on_a_terminal_the_command_sees_one_of_the_same_size(tmp_path):
-    code = "import os, sys; print([os.isatty(i) for i in (0, 1, 2)], tuple(os.get_terminal_size(1))); open('/dev/tty').close(); sys.exit(7)"
-    child = terminal(tmp_path, PYTHON, "-c", code)
-    child.expect_exact("[True, True, True] (111, 40)\r\n")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 7
-
-
-def test_a_resize_reaches_the_command(tmp_path):
-    code = ("import os, signal, time\nsignal.signal(signal.SIGWINCH, lambda *a: print('now', tuple(os.get_terminal_size(1)), flush=True))\n"
-            "print('ready', flush=True)\nfor _ in range(100): time.sleep(.05)")
-    child = terminal(tmp_path, PYTHON, "-c", code)
-    child.expect_exact("ready")
-    child.setwinsize(20, 77)
-    child.expect_exact("now (77, 20)")
-    child.close(force=True)
-
-
-def test_interrupt_reaches_the_command_and_its_end_comes_through(tmp_path):
-    code = (
-        "import sys, time\ntry:\n print('ready', flush=True); time.sleep(20)\n"
-        "except KeyboardInterrupt:\n print('heard', flush=True); sys.exit(130)"
-    )
-    child = terminal(tmp_path, PYTHON, "-c", code)
-    child.expect_exact("ready")
-    child.sendintr()
-    child.expect_exact("heard")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 130
-
-
-def test_questions_passwords_and_the_debugger_work(tmp_path):
-    code = "import getpass\nprint('hello', input('name? '))\nprint(len(getpass.getpass('pw: ')))\nbreakpoint()\nprint('after')"
-    child = terminal(tmp_path, PYTHON, "-c", code)
-    for prompt, answer in (("name? ", "bob"), ("pw: ", "secret"), ("(Pdb) ", "p 6*7"), ("42", "c")):
-        child.expect_exact(prompt)
-        child.sendline(answer)
-    child.expect_exact("after")
-    child.expect(pexpect.EOF)
-
-
-def test_stop_and_go_on_work_under_a_shell(tmp_path):
-    script = tmp_path / "run.py"
-    script.write_text(RUN, "utf-8")
-    shell = pexpect.spawn("bash", ["--norc", "-i"], encoding="utf-8", timeout=15, env={**os.environ, "PS1": "> "})
-    shell.expect_exact("> ")
-    shell.sendline(f"'{PYTHON}' '{script}' '{tmp_path / 'tape'}' sh -c 'echo ready; read x; echo got $x'")
-    shell.expect_exact("ready\r\n")
-    shell.sendcontrol("z")
-    shell.expect("Stopped|suspended")
-    shell.sendline("fg")
-    shell.expect_exact("run.py")
-    shell.sendline("word")
-    shell.expect_exact("got word")
-    shell.close(force=True)
