@@ -23,7 +23,7 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
     run = replace(run, command=replace(run.command, argv=masked(run.command.argv, redact)))
     stdout, stderr, both = _texts(*printed, redact)
     story = guest_facts.read(spool, root, ended_badly=not run.ended_well and not run.hung)
-    if not run.ended_well:
+    if not run.ended_well and not run.hung:  # what it says when we end it is no failure of its own
         story = _with_text(story, both, root)
     surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
     return Observed(
