@@ -42,6 +42,7 @@ class Sitting:
 
     def ended(self, ended: Ended, marks: Marks) -> None:
         self._keep("ended", {"exit": ended.exit, "signal": ended.signal, "seconds": ended.seconds, "interrupted": ended.interrupted,
+                             "hung": ended.hung,
                              "marks": marks})
 
     def _keep(self, name: str, told: Mapping[str, Any]) -> None:
@@ -98,7 +99,7 @@ class Killed:
         from .process import Ended  # noqa: PLC0415 - a living sitting does without
 
         told = self._read("ended")
-        return Ended(told["exit"], told["signal"], told["seconds"], told["interrupted"]) if told else None
+        return Ended(told["exit"], told["signal"], told["seconds"], told["interrupted"], bool(told.get("hung"))) if told else None
 
     @property
     def seconds(self) -> float:
