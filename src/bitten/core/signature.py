@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .failure import Crash, Failure, ending
+from .failure import Crash, Failure, Picture, ending
 
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _PATHS = re.compile(r"(?:/[\w.+@-]+){2,}")
@@ -16,7 +16,15 @@ def of(failure: Failure) -> str:
         return of_crash(failure.root)
     if failure.missed:
         return "missed: " + "; ".join(str(each) for each in failure.missed)
-    return ending(failure.run)
+    return hang(failure.surroundings.picture) if failure.run.hung else ending(failure.run)
+
+
+def hang(picture: Picture | None) -> str:
+    """By the odd one out, ranks and lines masked; else by where the first process of the person's own code stands."""
+    if picture is None:
+        return "hung"
+    sites = (site.function for process in picture.processes if (site := process.site))
+    return f"hung: {masked(picture.odd) or next(sites, '-')}"
 
 
 def of_crash(crash: Crash) -> str:
