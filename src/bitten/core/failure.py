@@ -139,6 +139,11 @@ class Process:
     waits: str = ""
     collective: str = ""
 
+    @property
+    def site(self) -> Frame | None:
+        """The innermost line of the person's own code."""
+        return next((frame for frame in reversed(self.stack) if frame.mine), None)
+
 
 @noun
 class Picture:
