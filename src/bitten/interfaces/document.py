@@ -26,6 +26,7 @@ def draw(case: Case, began: float) -> str:
         "Command": _command(case),
         EXPECTED: expected(case),
         "What happened": _happened(case),
+        "Where each process stands": _standing_each(case),
         TRIED: tried(case),
         "Reproducer": _reproduced(case),
         "Config and data": around.files(case),
@@ -63,6 +64,12 @@ def _happened(case: Case) -> Iterator[str]:
     if not failure.crashes:
         yield from _fenced(str(failure.facts.get("stderr") or failure.facts.get("stdout") or "(it printed nothing)").splitlines()[-40:])
     yield from (f"\n- {each}" for each in (*failure.surroundings.ending, *failure.surroundings.notes))
+
+
+def _standing_each(case: Case) -> Iterator[str]:
+    picture = case.failure.surroundings.picture
+    if picture is not None:
+        yield from _fenced(standing.lines(picture))
 
 
 def _reproduced(case: Case) -> Iterator[str]:
