@@ -91,7 +91,7 @@ def whole(case: Case, number: int, document: str, budget: float, everything: boo
 
 
 def headline(failure: Failure) -> str:
-    return click.style("✗ ", fg="red") + click.style(_shorten(symptom(failure), 400), bold=True) + f"\n  {origin(failure)}"
+    return click.style("✗ ", fg="red") + click.style(_shorten(symptom(failure), 400), bold=True) + f"\n  {origin(failure)}{meaning(failure)}"
 
 
 def symptom(failure: Failure) -> str:
@@ -100,7 +100,16 @@ def symptom(failure: Failure) -> str:
         return f"{failure.root.type.removeprefix('builtins.')}: {first_line(failure.root.message)}"
     if failure.missed:
         return f"expected {failure.missed[0]}; " + measured(failure.missed[0].fact, failure.facts)
+    if failure.run.hung:
+        picture = failure.surroundings.picture
+        return f"hung: {picture.odd}" if picture and picture.odd else f"{shlex.join(failure.run.command.argv)} hung"
     return f"{shlex.join(failure.run.command.argv)} ended with {ending(failure.run)}"
+
+
+def meaning(failure: Failure) -> str:
+    """What the end means, in its first sentence, on a line of its own: nothing where an exception tells enough."""
+    told = failure.surroundings.ending
+    return f"\n  {_shorten(told[0], 200)}" if told and (failure.root is None or failure.facts.get("oom_kills")) else ""
 
 
 def measured(fact: str, facts: Facts) -> str:
