@@ -13,7 +13,7 @@ from bitten.core.failure import Crash, Frame, ending
 from bitten.core.ladder import Case, Link
 from bitten.core.next import next_step
 from bitten.core.proof import Closing, Fix, Lesson, Verification
-from bitten.interfaces import around, text
+from bitten.interfaces import around, standing, text
 
 EXPECTED, TRIED = "What I expected", "What I've already tried"
 """The person's own sections: read back, never overwritten."""
