@@ -91,7 +91,8 @@ def whole(case: Case, number: int, document: str, budget: float, everything: boo
 
 
 def headline(failure: Failure) -> str:
-    return click.style("✗ ", fg="red") + click.style(_shorten(symptom(failure), 400), bold=True) + f"\n  {origin(failure)}{meaning(failure)}"
+    head = click.style("✗ ", fg="red") + click.style(_shorten(symptom(failure), 400), bold=True)
+    return f"{head}\n  {origin(failure)}{meaning(failure)}"
 
 
 def symptom(failure: Failure) -> str:
