@@ -12,6 +12,7 @@ from bitten.adapters.root import root_of
 from bitten.core.trouble import Unable
 
 if TYPE_CHECKING:
+    from bitten.core.failure import Picture
     from bitten.testing import Proof
 
 # ruff: noqa: PLC0415 - as in open_case
@@ -29,6 +30,15 @@ def end_like(signal: int) -> int:
     from bitten.adapters import process
 
     return process.end_like(signal)
+
+
+def picture_of(root: Path, pid: int | None) -> Picture:
+    """Of a process and all below it; of the command that runs in this project where none is named."""
+    from bitten.adapters import picture
+    from bitten.adapters.running import command_of
+
+    number, seconds = command_of(root, pid)
+    return picture.picture(number, root, seconds)
 
 
 def lay_out(folder: Path) -> Path:
