@@ -8,7 +8,7 @@ from bitten.adapters.terminal import Terminal
 
 from .house import House
 from .open_case import OpenCase
-from .single import end_like, keep_report, lay_out, mend, proofs, recent_events, redact
+from .single import end_like, keep_report, lay_out, mend, picture_of, proofs, recent_events, redact
 
 if TYPE_CHECKING:
     from bitten.adapters.runner import Ran
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
     from bitten.adapters.survey import Survey
 
 __all__ = [
-    "House", "OpenCase", "Ran", "Survey", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "proofs", "recent_events",
-    "redact",
+    "House", "OpenCase", "Ran", "Survey", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "picture_of", "proofs",
+    "recent_events", "redact",
 ]  # fmt: skip
