@@ -14,7 +14,7 @@ COMMANDS = {
     "run": "capture", "expect": "capture", "capture": "elsewhere",
     "diagnose": "causes", "suspect": "causes", "check": "causes", "confirm": "causes", "reject": "causes",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
-    "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc",
+    "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",
     "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",
 }
 """Each command's module. Importing them all would cost every start what only one of them needs."""
