@@ -97,8 +97,8 @@ def killed(watched: Watched) -> int:
 
 def _of_memory(run: Run, watched: Watched) -> Iterator[str]:
     count = killed(watched)
-    if not count:
-        if _signal(run) == signal.SIGKILL and watched.curve:
+    if not count or not watched.curve:
+        if watched.curve and _signal(run) == signal.SIGKILL:
             yield f"The kernel's counters show no kill for want of memory. {_curve(watched)}"
         return
     own = next((path for path, group in watched.before.groups.items() if _risen(watched, path) and group.limit >= 0), "")

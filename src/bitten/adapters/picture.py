@@ -84,7 +84,7 @@ class _Drawer:
         first = self._row(one, main)
         yield first
         others = [self._row(one, thread) for thread in threads if not thread.is_main]
-        yield from [row for row in others if odd.site(row)][:THREADS]
+        yield from [row for row in others if row.site][:THREADS]
 
     def _row(self, one: One, thread: Thread) -> Process:
         stack = tuple(self._frame(line) for line in reversed(thread.lines[:FRAMES]))

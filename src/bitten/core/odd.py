@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .failure import Frame, Process
+from .failure import Process
 
 COLLECTIVES = frozenset({
     "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_gather_coalesced", "all_reduce_coalesced",
@@ -25,14 +25,9 @@ def odd(processes: Sequence[Process], entered: Entered | None = None) -> str:
     return "; ".join(filter(None, [_of_ranks(ranks), *_never(ranks, entered or {})])) if len(ranks) > 1 else _of_others(processes)
 
 
-def site(process: Process) -> Frame | None:
-    """The innermost line of the person's own code."""
-    return next((frame for frame in reversed(process.stack) if frame.mine), None)
-
-
 def place(process: Process) -> str:
     """`evaluate (train.py:17)`; the innermost library function where none of the person's is there."""
-    frame = site(process) or (process.stack[-1] if process.stack else None)
+    frame = process.site or (process.stack[-1] if process.stack else None)
     return f"{frame.function} ({frame.file.rpartition('/')[2] if not frame.mine else frame.file}:{frame.line})" if frame else ""
 
 
@@ -66,7 +61,7 @@ def _verb(group: Sequence[Process]) -> str:
     where = place(first)
     if in_collective(first):
         operation = first.waits if first.waits in COLLECTIVES else first.collective.split()[1]
-        frame = site(first)
+        frame = first.site
         inside = f" ({frame.function}, {frame.file}:{frame.line})" if frame else ""
         return f"{'waits' if one else 'wait'} in {operation}{inside}"
     waiting = f", {_in(first.waits)}" if first.waits else ""
@@ -99,7 +94,7 @@ def _never(ranks: Sequence[Process], entered: Entered) -> Iterable[str]:
 
 def _of_others(processes: Sequence[Process]) -> str:
     """Of one program's processes and threads: who does not wait for another of them, and who does."""
-    seen = [each for each in processes if site(each)]
+    seen = [each for each in processes if each.site]
     busy = [each for each in seen if each.waits not in IDLE]
     idle = [each for each in seen if each.waits in IDLE]
     told = busy[:3] + (idle[:1] if busy else idle[:2])
