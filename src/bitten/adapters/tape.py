@@ -58,10 +58,12 @@ class Tape:
             data = data[len(part):]
         os.pwrite(self._count, self._written.to_bytes(8, "little"), 0)
 
-    def read(self, stream: int | None = None) -> bytes:
-        """All that was kept, or one stream's share. A gap is marked by a line that says how many bytes it swallowed."""
+    def read(self, stream: int | None = None, until: int | None = None) -> bytes:
+        """All that was kept, or one stream's share; the first `until` bytes that were heard. A gap is marked by a line that says
+        how many bytes it swallowed."""
+        stop = self._written if until is None else until
         oldest = self._oldest_in_ring()
-        parts = [self._slice(start, end, oldest) for kind, start, end in self._segments if stream in (None, kind)]
+        parts = [self._slice(start, min(end, stop), oldest) for kind, start, end in self._segments if stream in (None, kind) and start < stop]
         return b"".join(parts)
 
     def close(self) -> None:
