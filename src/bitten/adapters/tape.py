@@ -63,7 +63,8 @@ class Tape:
         how many bytes it swallowed."""
         stop = self._written if until is None else until
         oldest = self._oldest_in_ring()
-        parts = [self._slice(start, min(end, stop), oldest) for kind, start, end in self._segments if stream in (None, kind) and start < stop]
+        wanted = [(start, min(end, stop)) for kind, start, end in self._segments if stream in (None, kind) and start < stop]
+        parts = [self._slice(start, end, oldest) for start, end in wanted]
         return b"".join(parts)
 
     def close(self) -> None:
