@@ -38,6 +38,8 @@ class Beside:
         self._hang = HangWatch(patience, means, NOTE if note else 0.0)
         self._watch = Watch(self._looked)
         self._at_limit: Picture | None = None
+        self._tape = tape
+        self.heard: int | None = None
 
     def start(self, pid: int) -> None:
         self._watch.start(pid)
@@ -109,6 +111,7 @@ class Beside:
 
     def _freeze(self) -> None:
         """What the guest says while we end its process is no failure of the program's."""
+        self.heard = self._tape.heard
         frozen = self._spool / FROZEN
         frozen.mkdir(mode=0o700)
         for log in self._spool.glob("p*.log"):

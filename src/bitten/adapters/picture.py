@@ -189,6 +189,6 @@ def _collective(answer: Answer) -> str:
         return ""
     entry = next((each for each in reversed(entries) if not each.get("retired")), entries[-1])
     operation = str(entry.get("profiling_name", "")).rpartition(":")[2]
-    sizes = ", ".join(map(str, entry.get("input_sizes") or ()))
+    sizes = ", ".join(str(size) for size in entry.get("input_sizes") or () if size)
     group = f" of group {_group(entry)}" if _group(entry) else ""
     return redact(f"{entry['collective_seq_id']} {operation} {sizes}".rstrip() + group) + ("" if entry.get("retired") else ", not finished")

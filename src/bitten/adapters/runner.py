@@ -69,7 +69,7 @@ class HereRunner:
             yield Ran(
                 run,
                 ended.interrupted,
-                lambda: beside.told(observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched())),
+                lambda: beside.told(observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched(), beside.heard)),
                 sitting.folder,
             )
 
@@ -87,13 +87,17 @@ def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Obser
 
 
 def observed(
-    command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact, watched: Watched = NOTHING
-) -> Observed:
-    """`watched` is what was seen of its processes from beside: nothing, where bitten did not live to see its end."""
+    command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact, watched: Watched = NOTHING,
+    heard: int | None = None,
+) -> Observed:  # fmt: skip
+    """`watched` is what was seen of its processes from beside: nothing, where bitten did not live to see its end.
+
+    `heard` is how many bytes it had printed when it was called hung: what came then was our doing.
+    """
     from bitten.adapters.observe import observe, ran  # noqa: PLC0415 - the command waits for nothing that reads it afterwards
 
-    stdout, stderr = tape.read(1), tape.read(2)
-    both = tape.read() if stdout and stderr else stdout or stderr
+    stdout, stderr = tape.read(1, heard), tape.read(2, heard)
+    both = tape.read(until=heard) if stdout and stderr else stdout or stderr
     tape.close()
     seen = observe(ran(command, ended.exit, ended.signal, ended.seconds, ended.hung), (stdout, stderr, both), spool, root, redact)
     return replace(seen, interrupted=ended.interrupted)

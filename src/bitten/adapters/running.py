@@ -16,7 +16,7 @@ def command_of(root: Path, pid: int | None) -> tuple[int, float]:
         if proc.stat(pid) is None:
             raise BadInput("no-such-process", f"There is no process {pid}, and no case {pid}.", way="bitten picture, or  bitten cases")
         return pid, age(pid)
-    found = [running for running in _running(root)]
+    found = _running(root)
     if not found:
         raise Unable("nothing-runs", "bitten has no command running in this project.", "It sees those of `bitten run` alone.",
                      "bitten picture PID")
