@@ -21,6 +21,7 @@ from .commit import Commit
 from .folder import NAME, Redact, lay
 from .root import root_of, toplevel
 from .store import Changed, Entry, Store, paths_in, persons_git
+from .unlike import Unlike, unlike
 
 LARGEST_TEXT = 64 * 1024
 """Bytes of an untracked file; source is smaller, data larger."""
@@ -66,13 +67,30 @@ class GitRepo:
         return self._is_git
 
     def snapshot(self) -> str:
+        """Most files are as git's index has them, and are not read where git can tell."""
+        try:
+            found = unlike(self._person, _QUIETLY, NAME, PATIENCE) if self._is_git else None
+            return self._photographed_like(found) if found else self._read_whole()
+        except Unable as why:
+            if why.slug != "git-failed":
+                raise
+            return self._read_whole()  # an index of a kind that can't be copied
+
+    def _photographed_like(self, found: Unlike) -> str:
+        self.left_out = {}
+        is_real = cache(lambda folder: os.path.realpath(folder) == folder)
+        read = [path for path in found.read if not self._stays_as_known(path, Entry("100644", "", path))]
+        there = {path for path in read if self._is_there(path, is_real)}
+        return self._store.photograph_like(found.index, [*there, *self._texts(_files(found.untracked))], set(read) - there)
+
+    def _read_whole(self) -> str:
         self.left_out = {}
         tracked = self._tracked()
         as_known = {path: entry for path, entry in tracked.items() if self._stays_as_known(path, entry)}
         is_real = cache(lambda folder: os.path.realpath(folder) == folder)
         on_disk = [path for path in tracked if path not in as_known and self._is_there(path, is_real)]
         known = [Entry(entry.mode, entry.blob, path) for path, entry in as_known.items()]
-        return self._store.photograph(on_disk, known, new=self._untracked(set(tracked)))
+        return self._store.photograph(on_disk, known, new=self._texts(path for path in self._listed_untracked() if path not in tracked))
 
     def difference(self, old: str, new: str, without: Collection[str] = ()) -> Difference:
         before, after = self._tree(old), self._tree(new)
@@ -170,13 +188,11 @@ class GitRepo:
             return False
         return (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) and is_real(os.path.dirname(place))  # noqa: PTH120 - as above
 
-    def _untracked(self, tracked: set[str]) -> list[str]:
+    def _texts(self, untracked: Iterable[str]) -> list[str]:
         """As many as a run can afford to read."""
         found: dict[str, str] = {}
         room = MOST_TEXT
-        for path in self._listed_untracked():
-            if path in tracked:
-                continue
+        for path in untracked:
             if len(found) >= MOST_UNTRACKED or room <= 0:
                 self.left_out[path] = f"more than {MOST_UNTRACKED} untracked files"
             elif (text := self._source(path)) is not None:
@@ -197,8 +213,7 @@ class GitRepo:
     def _listed_untracked(self) -> list[str]:
         if not self._is_git:
             return [path for path in self._store.unignored(PATIENCE) if not path.endswith("/")]
-        listed = paths_in(self._quiet_listing("--others", "--exclude-standard"))
-        return [path for path in listed if not path.endswith("/") and NAME not in Path(path).parts]
+        return _files(paths_in(self._quiet_listing("--others", "--exclude-standard")))
 
     def _quiet_listing(self, *options: str) -> bytes:
         return self._person(*_QUIETLY, "ls-files", "-z", *options, patience=PATIENCE)
@@ -212,6 +227,11 @@ class GitRepo:
         except ValueError as why:
             self.left_out[path] = str(why)
         return None
+
+
+def _files(untracked: Iterable[str]) -> list[str]:
+    """Without repositories of their own, and without ours."""
+    return [path for path in untracked if not path.endswith("/") and NAME not in path.split("/")]
 
 
 def _text(place: str) -> str:

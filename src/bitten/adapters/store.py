@@ -7,10 +7,15 @@ its index held, a photograph that needs it is incomplete.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from bitten.core.trouble import Unable
 
@@ -52,11 +57,9 @@ class Git:
         try:
             return subprocess.run(["git", *args], input=data, capture_output=True, cwd=self.folder, env=env, check=False, timeout=patience)
         except subprocess.TimeoutExpired as why:
-            raise Unable("git-slow", f"git {_verb(args)} took longer than {patience:.0f} s.", "The folder holds very many files.",
-                         "git init in the project's own folder, and a .gitignore for data") from why
+            raise _slow(args, patience or 0) from why
         except OSError as why:
-            raise Unable("git-missing", f"Can't start git: {why.strerror}: {why.filename}.",
-                         "The tree is kept by it, outside a repository too.", "install git, then try again") from why
+            raise _missing(why) from why
 
     def __call__(self, *args: str, data: bytes = b"", env: Mapping[str, str] | None = None, patience: float | None = None) -> bytes:
         done = self.run(*args, data=data, env=env, patience=patience)
@@ -65,13 +68,49 @@ class Git:
                          "put right what git says, then try again")
         return done.stdout
 
+    def together(self, *commands: Sequence[str], patience: float) -> list[bytes | None]:
+        """What each prints, all of them run at once; None for one that says no. Raises: Unable `git-missing`, `git-slow`."""
+        with ExitStack() as held:
+            files = [held.enter_context(tempfile.TemporaryFile()) for _ in commands]
+            started = [held.enter_context(self._started(command, file)) for command, file in zip(commands, files, strict=True)]
+            until = time.monotonic() + patience
+            try:
+                done = [each.wait(max(0.0, until - time.monotonic())) for each in started]
+            except subprocess.TimeoutExpired as why:
+                for each in started:
+                    each.kill()
+                raise _slow(commands[0], patience) from why
+            return [_whole(file) if code == 0 else None for file, code in zip(files, done, strict=True)]
+
+    def _started(self, args: Sequence[str], out: IO[bytes]) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(["git", *args], cwd=self.folder, env=dict(self.env), stdin=subprocess.DEVNULL, stdout=out,
+                                    stderr=subprocess.DEVNULL)
+        except OSError as why:
+            raise _missing(why) from why
+
     def word(self, *args: str, env: Mapping[str, str] | None = None) -> str | None:
         """The one line it prints; None when it says no."""
         done = self.run(*args, env=env)
         return os.fsdecode(done.stdout).rstrip("\n") if done.returncode == 0 else None
 
 
-def _verb(args: tuple[str, ...]) -> str:
+def _slow(args: Sequence[str], patience: float) -> Unable:
+    return Unable("git-slow", f"git {_verb(args)} took longer than {patience:.0f} s.", "The folder holds very many files.",
+                  "git init in the project's own folder, and a .gitignore for data")
+
+
+def _missing(why: OSError) -> Unable:
+    return Unable("git-missing", f"Can't start git: {why.strerror}: {why.filename}.",
+                  "The tree is kept by it, outside a repository too.", "install git, then try again")
+
+
+def _whole(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+def _verb(args: Sequence[str]) -> str:
     """What git was asked to do, past the settings before it."""
     return next((each for each, before in zip(args, ("", *args), strict=False) if not each.startswith("-") and before != "-c"), "")
 
@@ -144,6 +183,19 @@ class Store:
         git("update-index", "--add", "--remove", "-z", "--stdin", data=_joined(read))
         git(*_IN_ONE_PACK, "update-index", "--add", "--remove", "-z", "--stdin", data=_joined(new))
         return git("write-tree", "--missing-ok").decode().strip()
+
+    def photograph_like(self, index: Path, read: Iterable[str], gone: Iterable[str]) -> str:
+        """The id of a tree that is as an index of the person's says, but for files that are read and files that are gone.
+
+        Trees and contents that it shares with theirs stay in their repository alone.
+        """
+        git = self.git
+        with self._lock():
+            (self.home / "index.lock").unlink(missing_ok=True)  # as above
+            shutil.copy2(index, self.home / "index")  # with its time: git judges by it which entries it may trust
+            git("update-index", "--force-remove", "-z", "--stdin", data=_joined(gone))
+            git(*_IN_ONE_PACK, "update-index", "--add", "--remove", "-z", "--stdin", data=_joined(sorted(read)))
+            return git("write-tree", "--missing-ok").decode().strip()
 
     def unignored(self, patience: float) -> list[str]:
         """All files below the root that no .gitignore hides, for a root without a repository."""

@@ -20,7 +20,7 @@ from bitten.steps import capture
 from bitten.steps.diagnose import diagnose
 
 if TYPE_CHECKING:
-    from bitten.interfaces.wiring import Ran, Survey
+    from bitten.interfaces.wiring import Ran
 
 MISSED = 65
 """Exit code when the command itself exits 0 but an expectation was missed."""
@@ -64,26 +64,25 @@ def _after(house: House, ran: Ran, expected: tuple[Prediction, ...]) -> bool:
     """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed."""
     known = cases_of(house, ran.run)
     expected = expected or expected_of(known)
-    survey = house.survey(ran.spool)
     if ran.run.ended_well and not expected:  # then nothing that it printed is looked at
         with spared():
             _passes(known, ran.run)
-            survey.keep(ran.run)
+            house.remember(ran.run, ran.spool)
         return False
-    return _read(house, ran.observed(), expected, known, survey)
+    return _read(house, ran.observed(), expected, known, ran.spool)
 
 
-def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase], survey: Survey) -> bool:
+def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase], spool: Path) -> bool:
     failure = capture.capture(observed, expected)
     with spared():
         same = same_failure(failure, known)
         if failure is None:
             _passes(known, observed.run)
-            survey.keep(observed.run)
+            house.remember(observed.run, spool)
         elif same:
             _again(same, observed.run)
         else:
-            _opened(house, failure, observed, known, survey)
+            _opened(house, failure, observed, known, spool)
     return failure is not None
 
 
@@ -101,10 +100,10 @@ def _again(case: OpenCase, run: Run) -> None:
     say("\n" + case.shown())
 
 
-def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase], survey: Survey) -> None:
+def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase], spool: Path) -> None:
     """The failure is on disk before anything is asked or thought; what could not be kept of it is said."""
     say("\n" + text.headline(failure))
-    failure = survey.around(capture.photographed(failure, house.repo))
+    failure = house.survey(spool).around(capture.photographed(failure, house.repo))
     case = house.begin(failure, text.title(failure))
     for note in failure.surroundings.notes[:NOTES]:
         say(click.style(f"  {note}", dim=True))

@@ -13,9 +13,8 @@ from .single import end_like, keep_report, lay_out, mend, picture_of, proofs, re
 if TYPE_CHECKING:
     from bitten.adapters.runner import Ran
     from bitten.adapters.sizes import Tidied
-    from bitten.adapters.survey import Survey
 
 __all__ = [
-    "House", "OpenCase", "Ran", "Survey", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "picture_of", "proofs",
+    "House", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "picture_of", "proofs",
     "recent_events", "redact",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from bitten.adapters.journal import FileJournal
 from bitten.adapters.root import root_of
 from bitten.adapters.sitting import Sitting, killed, sitting
 from bitten.adapters.terminal import Terminal, WallClock
-from bitten.core.failure import Failure
+from bitten.core.failure import Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.trouble import BadInput, Trouble, Unable
 
@@ -123,6 +123,11 @@ class House:
         from bitten.adapters import from_log
 
         return from_log.observed(from_log.text_of(file), command, exit_code, cwd, self.root, redact)
+
+    def remember(self, run: Run, spool: Path) -> None:
+        """A run that went well; nothing of one in which no Python checked in."""
+        if any(spool.glob("p*.log")):
+            self.survey(spool).keep(run)
 
     def takes_too_much(self) -> bool:
         from bitten.adapters import sizes

@@ -1,0 +1,108 @@
+"""From the end of the crashed process to the finished debug.md, in a repository of 10,000 files, beside git's own status and diff there.
+
+`python benchmarks/finish.py [--rounds N] [--files N]`
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from crash import child_of
+from harness import first_line, interval, options, section, table, verdict, workplace
+
+import bitten
+
+BITTEN = str(Path(sys.executable).with_name("bitten"))
+CRASH = """import json
+import pkg0.m0
+
+with open("conf.json") as file:
+    conf = json.load(file)
+with open("data/rows.csv") as file:
+    rows = file.read().split()
+if conf["lr"] > 0.5:
+    raise ValueError("diverged")
+print("loss=%s" % pkg0.m0.VALUE)
+"""
+WHO = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+
+
+def main() -> None:
+    given = options(rounds=9, files=10_000)
+    with workplace() as project:
+        fill(project, given.files)
+        good = [kept(project) for _ in range(given.rounds)]
+        (project / "conf.json").write_text('{"lr": 1.0}', "utf-8")
+        first, later, git = [], [], []
+        for _ in range(given.rounds):
+            shutil.rmtree(project / ".bitten", ignore_errors=True)
+            first.append(finished(project))
+            (project / "crash.py").write_text(f"{CRASH}# {time.time()}\n", "utf-8")
+            later.append(finished(project))
+            git.append(asked(project))
+    rows = [["the first case of a project", f"{interval(first):.2f}", f"{max(first):.2f}"],
+            ["a later case", f"{interval(later):.2f}", f"{max(later):.2f}"],
+            ["`git status` and `git diff HEAD`, one after the other", f"{interval(git):.2f}", f"{max(git):.2f}"],
+            ["a run that goes well: what it takes longer, its record kept", f"{interval(good):.2f}", f"{max(good):.2f}"]]
+    section(f"From the end of the process to debug.md, {given.files:,} files", {"bitten": bitten.__version__, "git": first_line(["git", "version"])},
+            table(["", "seconds [95 %]", "worst"], rows), verdict("at most 0.5 s", max(interval(each).middle for each in (first, later)) <= 0.5))
+
+
+def fill(project: Path, files: int) -> None:
+    """Sources in folders of a hundred, one changed and fifty that git doesn't know."""
+    for at in range(files):
+        file = project / f"pkg{at // 100}" / f"m{at % 100}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"VALUE = {at}\n" * 20, "utf-8")
+    (project / "data").mkdir()
+    (project / "data" / "rows.csv").write_text("1,2\n" * 1000, "utf-8")
+    (project / "conf.json").write_text('{"lr": 0.1}', "utf-8")
+    (project / "crash.py").write_text(CRASH, "utf-8")
+    subprocess.run(["git", "add", "-A"], cwd=project, check=True)
+    subprocess.run(["git", *WHO, "commit", "-q", "-m", "as found"], cwd=project, check=True)
+    (project / "pkg1" / "m1.py").write_text("VALUE = 0\n", "utf-8")
+    for at in range(50):
+        (project / f"notes{at}.txt").write_text("note\n" * 10, "utf-8")
+
+
+def kept(project: Path) -> float:
+    """Seconds from the end of a command that went well to the end of bitten."""
+    return ended(project)[1]
+
+
+def finished(project: Path) -> float:
+    """Seconds to the last writing of debug.md."""
+    at, _ = ended(project)
+    documents = sorted((project / ".bitten").glob("*/debug.md"), key=lambda path: path.stat().st_mtime)
+    took = documents[-1].stat().st_mtime - at
+    subprocess.run([BITTEN, "drop", "measured"], cwd=project, capture_output=True, check=True)
+    return took
+
+
+def ended(project: Path) -> tuple[float, float]:
+    """When the command's own process ended, and how long bitten went on."""
+    process = subprocess.Popen([BITTEN, "run", "--", sys.executable, "crash.py"], cwd=project, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = os.pidfd_open(child_of(process.pid))
+    select.select([child], [], [])
+    at = time.time()
+    os.close(child)
+    process.wait()
+    return at, time.time() - at
+
+
+def asked(project: Path) -> float:
+    began = time.perf_counter()
+    for argv in (["git", "status", "--porcelain"], ["git", "diff", "HEAD"]):
+        subprocess.run(argv, cwd=project, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}, capture_output=True, check=True)
+    return time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Which files of a work tree may hold other bytes than git's index says: all others need not be read to be photographed. Writes nothing.
+
+git's own `diff-files` finds what changed by time and size, and by content where these can't tell. That says what the bytes
+are only where nothing changes them on their way into the index, so a file with such an attribute counts as unlike.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .store import Git, paths_in
+
+_UNCHANGED = (":(exclude,attr:!text !eol !crlf !ident !filter !working-tree-encoding)",
+              ":(exclude,attr:-text !ident !filter !working-tree-encoding)")
+"""Paths whose bytes go into the index as they are."""
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """`index` is the person's, to be copied; `read` are its files that may be unlike, `untracked` those that it doesn't know."""
+
+    index: Path
+    read: tuple[str, ...]
+    untracked: tuple[str, ...]
+
+
+def unlike(git: Git, quietly: Sequence[str], name: str, patience: float) -> Unlike | None:
+    """None where every file must be read: a merge is under way, the person told git to overlook changes, or line endings are converted.
+
+    `name` is the folder of ours, which no photograph holds.
+    """
+    listed, differing, filtered, others, endings, index = git.together(
+        (*quietly, "ls-files", "-z", "-s", "-v"),
+        (*quietly, "diff-files", "-z", "--name-only", "--ignore-submodules=all", "--no-ext-diff"),
+        (*quietly, "ls-files", "-z", "--", ".", *_UNCHANGED),
+        (*quietly, "ls-files", "-z", "--others", "--exclude-standard"),
+        ("config", "--get", "core.autocrlf"),
+        ("rev-parse", "--path-format=absolute", "--git-path", "index"),
+        patience=patience,
+    )
+    if None in (listed, differing, filtered, others, index) or (endings or b"false").strip().lower() not in (b"false", b"no", b"off", b"0"):
+        return None
+    assert listed is not None
+    special = [line for line in listed.split(b"\0") if line and not line.startswith((b"H 100", b"H 120", b"H 160"))]
+    if any(not line.startswith(b"S ") for line in special) or f"{name}/".encode() in listed:
+        return None
+    sparse = [os.fsdecode(line.partition(b"\t")[2]) for line in special]
+    there = [path for path in sparse if os.path.lexists(git.folder / path)]
+    read = dict.fromkeys((*paths_in(differing or b""), *paths_in(filtered or b""), *there))
+    place = Path(os.fsdecode(index or b"").rstrip("\n"))
+    return Unlike(place, tuple(read), tuple(paths_in(others or b""))) if place.is_file() else None
