@@ -119,11 +119,14 @@ class Beside:
 
 
 def _fingerprint(pids: Sequence[int]) -> tuple[object, ...]:
+    """The functions and variables of every main thread; nothing where one that runs shows no variables (a module's are not seen)."""
+    from bitten.adapters.proc import stat
     from bitten.adapters.stacks import ask
 
-    answers = ask(pids)
-    return tuple((pid, [[(line.file, line.function) for line in thread.lines] for thread in each.threads if thread.is_main],
-                  [thread.state for thread in each.threads if thread.is_main]) for pid, each in answers.items() if each.threads)
+    mains = {pid: thread for pid, each in ask(pids).items() for thread in each.threads if thread.is_main}
+    if any(not thread.state and (seen := stat(pid)) and seen.state == "R" for pid, thread in mains.items()):
+        return ()
+    return tuple((pid, [(line.file, line.function) for line in thread.lines], thread.state) for pid, thread in mains.items())
 
 
 def _for_a_person(pid: int) -> bool:

@@ -136,15 +136,21 @@ class HangWatch:
         silence = self._silence
         silence.feed(look, self._means.written(), lambda: sum(proc.moved(seen.pid) for seen in look.living))
         idle, silent = look.at - silence.idle_since, look.at - silence.silent_since
-        limit = self.patience.seconds
-        if 0 < limit <= idle and not self._waits_for_a_person(look):
-            self._end(look, f"nothing was printed and no CPU used for {_told(idle)}")
-        elif 0 < limit <= silent and self.patience.spins and self._spins(look):
-            self._end(look, f"nothing was printed for {_told(silent)}, and each of its stacks and variables stayed the same")
-        elif not limit and 0 < self._note <= idle and not self._waits_for_a_person(look):
+        limit = self.patience.seconds or self._note
+        if not 0 < limit <= silent or self._waits_for_a_person(look):
+            return
+        if self.patience.seconds:
+            self._judge(look, idle, silent)
+        elif idle >= limit:
             self._note = 0
             root = look.living[0].pid
             self._means.say(f"nothing printed and no CPU used for {_told(idle)}: bitten picture {root} shows where each process stands")
+
+    def _judge(self, look: Look, idle: float, silent: float) -> None:
+        if idle >= self.patience.seconds:
+            self._end(look, f"nothing was printed and no CPU used for {_told(idle)}")
+        elif self.patience.spins and self._spins(look):
+            self._end(look, f"nothing was printed for {_told(silent)}, and each of its stacks and variables stayed the same")
 
     def _waits_for_a_person(self, look: Look) -> bool:
         waits = any(self._means.for_a_person(seen.pid) for seen in look.living)
@@ -153,9 +159,9 @@ class HangWatch:
         return waits
 
     def _spins(self, look: Look) -> bool:
-        """Whether stacks and variables have not changed over the last while, looked at several times."""
+        """Whether stacks and variables have not changed over the last while: a loop that works shows another one of many looks."""
         span = min(SPIN, self.patience.seconds)
-        if look.at - self._asked < span / 4:
+        if look.at - self._asked < span / 16:
             return False
         self._asked = look.at
         now = self._means.fingerprint([seen.pid for seen in look.living])
