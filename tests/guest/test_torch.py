@@ -133,9 +133,9 @@ def test_tensors_and_arrays_are_told_as_a_person_of_the_field_would(tmp_path):
         "ints": "Tensor shape=(12,) int64 cpu min=0 max=11",
         "flags": "Tensor shape=(12,) bool cpu true=8/12",
         "meta": "Tensor shape=(3,) float32 meta (values not read: not plain CPU memory)",
-        "sparse": "Tensor shape=(3, 3) float32 cpu",
+        "sparse": "Tensor shape=(3, 3) float32 cpu sparse_coo nnz=3",
         "empty": "Tensor shape=(0, 4) float32 cpu EMPTY",
-        "model": "torch.nn.modules.linear.Linear (nn.Module, 0 submodules, 8 parameters, training=True)",
+        "model": "torch.nn.modules.linear.Linear (nn.Module, 0 submodules, 8 parameters of float32 cpu, training=True)",
         "grid": "ndarray shape=(4, 6) float64 min=0 max=23",
         "size": "torch.Size((2, 3))",
     }

@@ -84,6 +84,7 @@ class Reader:
         self._roots = {str(root) + "/", str(root.resolve()) + "/"}
         self._parents = {int(record["pid"]): record.get("ppid") for record in log.of("hello", "fork")}
         self._ranks = {int(record["pid"]): record["env"]["RANK"] for record in log.of("hello") if "RANK" in record.get("env", {})}
+        self._argvs = {int(record["pid"]): list(map(str, record.get("argv", ()))) for record in log.of("hello")}
         self._workers = {int(record["pid"]): record["id"] for record in log.of("worker")}
         self._cells = {str(record["f"]): int(record["n"]) for record in log.of("cell")}
         self._lines = {str(record["f"]): str(record["src"]).splitlines() for record in log.of("cell")}
@@ -121,8 +122,9 @@ class Reader:
         if exc.get("syntax"):
             frames.append(exc["syntax"])
         innermost = len(frames) - 1
-        told = tuple(self._frame(frame, at == innermost) for at, frame in enumerate(frames))
-        return Crash(exc["type"], redact(exc["msg"]), told, self.process(exc, pid), role)
+        told = tuple(self._frame(frame, at == innermost, pid) for at, frame in enumerate(frames))
+        message = "\n".join([exc["msg"], *exc.get("notes", ())])
+        return Crash(exc["type"], redact(message), told, self.process(exc, pid), role)
 
     def chain(self, exc: Record, pid: int) -> Iterator[Crash]:
         """What an exception came from, nearest first; a group's members are its causes."""
@@ -166,16 +168,22 @@ class Reader:
     def _rank(self, pid: int) -> str:
         return next((str(self._ranks[each]) for each in self.ancestors(pid) if each in self._ranks), "")
 
-    def _frame(self, frame: Record, is_innermost: bool) -> Frame:
+    def _frame(self, frame: Record, is_innermost: bool, pid: int) -> Frame:
         if "gap" in frame:
             return Frame("…", 0, f"{frame['gap']} frames left out")
         file, line = str(frame["f"]), int(frame["l"])
-        mine = file in self._cells or (not frame.get("lib") and self.place(file) != file)
+        mine = file in self._cells or "own" in frame or (not frame.get("lib") and self.place(file) != file)
         shown = f"Cell In[{self._cells[file]}]" if file in self._cells else self.place(file) if mine else file
         variables = frame.get("vars", {}) if mine or is_innermost else {}
         told = {str(name): redact(str(text))[:TEXT] for name, text in list(variables.items())[:VARIABLES]}
-        text = frame.get("src") or self._line(file, line)
+        text = frame.get("src") or (self._typed(pid, line) if file == "<string>" else self._line(file, line))
         return Frame(shown, line, str(frame["n"]), redact(text.strip())[:LINE], mine, told)
+
+    def _typed(self, pid: int, line: int) -> str:
+        """A line of what came by `python -c`."""
+        argv = self._argvs.get(pid, [])
+        code = argv[argv.index("-c") + 1].splitlines() if "-c" in argv[:-1] else []
+        return code[line - 1] if 0 < line <= len(code) else ""
 
     def _line(self, file: str, line: int) -> str:
         if file not in self._lines:

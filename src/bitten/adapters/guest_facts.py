@@ -12,7 +12,7 @@ from bitten.adapters.guest_crashes import Found, Reader, ordered, origin
 from bitten.adapters.guest_log import Log, Record, load
 from bitten.adapters.redact import redact
 from bitten.core import signature
-from bitten.core.failure import Crash, FileSeen, Sighting
+from bitten.core.failure import Crash, FileSeen, Resolved, Sighting
 from bitten.core.proof import Outcome, Phase
 
 FILES = 60
@@ -32,6 +32,7 @@ class Story:
     denied: tuple[str, ...] = ()
     interpreter: str = ""
     notes: tuple[str, ...] = ()
+    configs: tuple[Resolved, ...] = ()
 
 
 def read(spool: Path, root: Path, ended_badly: bool | None = None) -> Story:
@@ -52,7 +53,8 @@ def read(spool: Path, root: Path, ended_badly: bool | None = None) -> Story:
         net=tuple(dict.fromkeys(str(record["host"]) for record in log.of("net"))),
         denied=tuple(dict.fromkeys(str(record["p"]) for record in log.of("denied"))),
         interpreter=str(_hello(log, reader, failed).get("exe", "")),
-        notes=(*_notes(log), *_changed_since(log, reader)),
+        configs=tuple(_configs(sorted(found, key=lambda each: not (crashes and _is(each, crashes[0]))))),
+        notes=(*_notes(log), *_changed_since(log, reader), *_unexplained(log, crashes)),
     )
 
 
@@ -71,6 +73,13 @@ def _sightings(log: Log, reader: Reader) -> Iterator[Sighting]:
     for seen, process in last.values():
         facts = {str(name): scrubbed(value, redact, str(name)) for name, value in seen["facts"].items()}
         yield Sighting(seen["probe"], reader.place(seen["place"]), facts, int(seen["calls"]), bool(seen["finding"]), process)
+
+
+def _configs(found: list[Found]) -> Iterator[Resolved]:
+    """As the program itself held them, of the first that tells any; the root cause comes first."""
+    for config in next((each.record["exc"]["configs"] for each in found if each.record["exc"].get("configs")), ()):
+        told = {redact(str(name)): str(scrubbed(value, redact, str(name).rpartition(".")[2])) for name, value in config["values"].items()}
+        yield Resolved(f"{config['name']}, {config['type']} of the program", told)
 
 
 # ---------------------------------------------------------------------------------------------- config and data manifest
@@ -179,6 +188,14 @@ def _signature(record: Record, reader: Reader, found: list[Found]) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- the guest's own trouble
+
+
+def _unexplained(log: Log, crashes: tuple[Crash, ...]) -> Iterator[str]:
+    """A program that left by a number alone may have swallowed the reason."""
+    numbers = {str(record["code"]) for record in log.of("exit") if "words" not in record and type(record["code"]) is int}
+    able = any(tuple(record["v"]) >= (3, 12) for record in log.of("hello"))
+    if able and len(crashes) == 1 and crashes[0].type == "SystemExit" and crashes[0].message in numbers:
+        yield "nothing says why it left; exceptions that it swallowed are told by  bitten run --trace-handled -- CMD"
 
 
 def _notes(log: Log) -> Iterator[str]:

@@ -64,8 +64,15 @@ def _lineage(owner: object) -> Any:
     return type.__getattribute__(cls, "__mro__")
 
 
+def told_of(frame: FrameType, line: int) -> dict[str, Any]:
+    """One frame as a record has it. What came by `-c` or on stdin is the person's own: no file says so."""
+    found = told(frame.f_code.co_filename, line, full_name(frame))
+    if found["f"] in ("<string>", "<stdin>") and type(frame.f_globals) is dict and frame.f_globals.get("__name__") == "__main__":
+        found["own"] = 1
+    return found
+
+
 def told(file: str, line: int, name: str) -> dict[str, Any]:
-    """One frame as a record has it."""
     found: dict[str, Any] = {"f": absolute(file), "l": line, "n": name}
     if is_library(file):
         found["lib"] = 1
@@ -77,7 +84,7 @@ def told(file: str, line: int, name: str) -> dict[str, Any]:
 
 def stack(frame: FrameType | None) -> list[dict[str, Any]]:
     """A frame and its callers, outermost first."""
-    return [told(each.f_code.co_filename, each.f_lineno, full_name(each)) for each in reversed(outward(frame))]
+    return [told_of(each, each.f_lineno) for each in reversed(outward(frame))]
 
 
 def _source(file: str, line: int) -> str:

@@ -161,7 +161,9 @@ def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> No
             return
         if Budget.affords(exc, tb, is_caught):
             _record(exc, tb, how, 0.1 if is_caught else 0.25)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise  # the person's, not ours to keep
+    except BaseException as error:  # a stranger's object may even exit: then from its own place, not from here
         emit("hookerr", where="capture", err=type(error).__name__)
     finally:
         set_busy(was)

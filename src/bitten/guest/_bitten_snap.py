@@ -23,6 +23,7 @@ FRAMES = 30  # at either end of a long traceback
 VARIABLES = 40
 MESSAGE = 4000
 CHAIN = 12
+CONFIGS_FROM = 0.1  # seconds that a snapshot may cost, from which it also tells the configs
 
 
 def snapshot(exc: BaseException, tb: TracebackType | None, seconds: float, *, calm: bool = False, ask: bool = True) -> dict[str, Any]:
@@ -30,11 +31,22 @@ def snapshot(exc: BaseException, tb: TracebackType | None, seconds: float, *, ca
     began = perf_counter()
     budget = values.Budget(seconds, calm=calm)
     found = _one(exc, tb or exc.__traceback__, budget, ask, {id(exc)})
+    if not ask:
+        found["frames"] = _callers(tb or exc.__traceback__, found["frames"]) + found["frames"]
+    if seconds >= CONFIGS_FROM:
+        configs = hook.load("_bitten_configs").in_frames(frames.raised_through(tb or exc.__traceback__))
+        found.update({"configs": configs} if configs else {})
     found.update(_who())
     found["ms"] = round((perf_counter() - began) * 1000, 1)
     if budget.cut:
         found["cut"] = budget.cut
     return found
+
+
+def _callers(tb: TracebackType | None, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of an exception that a library raised and caught by itself: who called it, since the traceback starts inside."""
+    links = frames.raised_through(tb)
+    return frames.stack(links[0].tb_frame.f_back) if links and all("lib" in each for each in told if "gap" not in each) else []
 
 
 def message(exc: BaseException, ask: bool) -> str:
@@ -93,7 +105,7 @@ def _frames(tb: TracebackType | None, budget: Any) -> list[dict[str, Any]]:
 
 def _frame(link: TracebackType) -> dict[str, Any]:
     code = link.tb_frame.f_code
-    found: dict[str, Any] = frames.told(code.co_filename, link.tb_lineno, frames.full_name(link.tb_frame))
+    found: dict[str, Any] = frames.told_of(link.tb_frame, link.tb_lineno)
     if hasattr(code, "co_positions") and link.tb_lasti >= 0:
         found["pos"] = next(islice(code.co_positions(), link.tb_lasti // 2, None), None)
     return found

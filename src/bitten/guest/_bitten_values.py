@@ -13,14 +13,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-redact: Any = sys.modules["_bitten_hook"].load("_bitten_redact")
+_hook: Any = sys.modules["_bitten_hook"]
+redact: Any = _hook.load("_bitten_redact")
 
 TEXT = 160
 DEPTH = 2
 BREADTH = 6
-READ_WHOLE = 64_000_000  # above this many elements only the head, middle and tail are read
-READ_PART = 300_000
-CALM = 32_000  # below torch's grain of 32,768 a reduction starts no threads: those hang in a child forked from a threaded parent
 
 _static = object.__getattribute__
 
@@ -36,7 +34,8 @@ class Budget:
         self.end = perf_counter() + seconds
         self.characters = characters
         self.calm = calm
-        self.seen: dict[int, str] = {}
+        self.seen: set[int] = set()
+        self.known: dict[int, str] = {}
         self.cut = ""
 
     def spend(self, text: str) -> None:
@@ -89,6 +88,19 @@ def describe(value: object, budget: Budget, name: str = "", depth: int = DEPTH) 
         return f"<{type_name(type(value))}: not shown ({type(error).__name__})>"
 
 
+def alone(value: object, budget: Budget, name: str) -> str:
+    """One level of it, by itself: what stands in two places is told twice."""
+    before, budget.seen = budget.seen, set()
+    try:
+        return describe(value, budget, name, 1)
+    finally:
+        budget.seen = before
+
+
+_HARMLESS = (("pathlib", "PosixPath"), ("datetime", "datetime"), ("datetime", "date"), ("datetime", "timedelta"), ("decimal", "Decimal"),
+             ("fractions", "Fraction"), ("uuid", "UUID"))  # fmt: skip
+
+
 def _plain(value: Any, name: str) -> str:  # noqa: PLR0911 - a table of kinds, one a line
     kind = type(value)
     if value is None or kind in (bool, float, complex):
@@ -100,6 +112,8 @@ def _plain(value: Any, name: str) -> str:  # noqa: PLR0911 - a table of kinds, o
     if kind is bytes:
         hidden = len(value) > 40 or redact.secret_name(name) or redact.key_like(name)
         return f"<bytes len {len(value)}>" if hidden else str(redact.scrub(repr(value)))
+    if kind in (loaded(*each) for each in _HARMLESS):
+        return str(redact.scrub(repr(value)))[: 2 * TEXT]
     if is_a(value, type):
         return f"<class {type_name(value)}>"
     if kind is type(sys):
@@ -111,154 +125,26 @@ def _plain(value: Any, name: str) -> str:  # noqa: PLR0911 - a table of kinds, o
 
 
 def _known(value: object, budget: Budget) -> str:
-    """Tensors, arrays, tables, modules: what a person of the field wants to know of them."""
-    for module, name, tell in _TELLERS:
-        cls = loaded(module, name)
-        if cls is not None and is_a(value, cls):
-            if id(value) not in budget.seen:
-                budget.seen[id(value)] = tell(value, budget)
-            return budget.seen[id(value)]
-    return ""
-
-
-def _tensor(x: Any, budget: Budget) -> str:
-    torch: Any = sys.modules["torch"]
-    core: Any = loaded("torch", "_C")
-    off = getattr(core, "_DisableTorchDispatch", None)
-    with core.DisableTorchFunction(), torch.no_grad():  # no mode or subclass of the program's takes part
-        text = f"{type(x).__name__} shape={tuple(x.shape)} {str(x.dtype)[6:]} {x.device}"
-        text += " requires_grad" if x.requires_grad else ""
-        if type(x).__name__ not in ("Tensor", "Parameter") or x.layout is not loaded("torch", "strided") or x.is_complex():
-            return text
-        if x.device.type != "cpu" or x.is_quantized:
-            return text + " (values not read: not plain CPU memory)"
-        if off is None:
-            return text + _read(_tensor_values, x.detach(), budget)
-        with off():
-            return text + _read(_tensor_values, x.detach(), budget)
-
-
-def _read(tell: Any, x: Any, budget: Budget) -> str:
-    """What the values are like, or why they could not be read: the shape alone is worth having."""
-    try:
-        return str(tell(x, budget))
-    except Exception as error:  # a kind of number that can't be compared, a tensor that is no tensor inside vmap
-        return f" (values not read: {type(error).__name__})"
-
-
-def _tensor_values(x: Any, budget: Budget) -> str:
-    torch: Any = sys.modules["torch"]
-    count = x.numel()
-    if count <= 8:
-        return " EMPTY" if count == 0 else f" values={x.tolist()}"
-    if budget.calm and count > CALM and torch.get_num_threads() > 1:
-        return " (values not read: forked process)"
-    x, note = _sample(x, count * max(1, 4 // x.element_size()), x.is_contiguous(), torch.cat)
-    if x.dtype == torch.bool:
-        return f" true={int(x.sum())}/{x.numel()}{note}"
-    if not x.is_floating_point():
-        low, high = torch.aminmax(x)
-        return f" min={low.item()} max={high.item()}{note}"
-    x = x.float() if x.element_size() < 4 else x
-    low, high = (end.item() for end in torch.aminmax(x))
-    bad = int(torch.isnan(x).sum()) if isnan(low) else 0
-    if bad:
-        good = x[~torch.isnan(x)] if x.numel() <= 1_000_000 else x[:0]
-        low, high = (end.item() for end in torch.aminmax(good)) if good.numel() else (low, high)
-    return f"{_range(low, high, bad, x.numel())}{note}"
-
-
-def isnan(number: Any) -> bool:
-    return bool(number != number)  # noqa: PLR0124 - `math` may be a file of the program's own at this hour
-
-
-def _range(low: float, high: float, bad: int, count: int) -> str:
-    text = f" NaN={bad}/{count}" if bad else ""
-    return text + (f" min={low:.6g} max={high:.6g}" if not isnan(low) else "")
-
-
-def _sample(x: Any, cost: int, contiguous: bool, join: Any) -> Any:
-    """All of it, or parts and a note that says so. Half-precision values cost more: they are widened to be compared."""
-    if cost <= READ_WHOLE:
-        return x, ""
-    count = 1
-    for size in x.shape:
-        count *= size
-    if not contiguous:
-        x = x[tuple(slice(0, max(1, int(size * (READ_PART / count) ** (1 / len(x.shape))))) for size in x.shape)]
-        return x, " (only its first corner read)"
-    x = x.reshape(-1)
-    x = join([x[:READ_PART], x[count // 2 : count // 2 + READ_PART], x[-READ_PART:]])
-    return x, f" ({3 * READ_PART} of {count} read)"
-
-
-def _array(x: Any, budget: Budget) -> str:
-    np: Any = sys.modules["numpy"]
-    text = f"{type(x).__name__} shape={x.shape} {x.dtype}"
-    plain = type(x) is np.ndarray and x.dtype.kind in "fiub"
-    return text + (_read(_array_values, x, budget) if plain else "")
-
-
-def _array_values(x: Any, budget: Budget) -> str:
-    np: Any = sys.modules["numpy"]
-    kind, count = x.dtype.kind, x.size
-    if count <= 8:
-        return " EMPTY" if count == 0 else f" values={x.tolist()}"
-    x, note = _sample(x, count, x.flags.c_contiguous, np.concatenate)
-    if kind == "b":
-        return f" true={int(x.sum())}/{x.size}{note}"
-    with np.errstate(all="ignore"):
-        low, high = x.min(), x.max()
-        if kind != "f":
-            return f" min={low} max={high}{note}"
-        bad = int(np.isnan(x).sum()) if isnan(low) else 0
-        good = x[~np.isnan(x)] if bad and x.size <= 1_000_000 else x[:0]
-        if good.size:
-            low, high = good.min(), good.max()
-    return f"{_range(float(low), float(high), bad, x.size)}{note}"
-
-
-def _number(x: Any, budget: Budget) -> str:
-    return f"{type(x).__name__}({x.item()!r})" if x.dtype.kind in "fiubc" else type(x).__name__
-
-
-def _table(x: Any, budget: Budget) -> str:
-    kinds = list(x.dtypes)
-    names = [f"{name if type(name) in (str, int) else '?'}:{kinds[at]}" for at, name in enumerate(list(x.columns[:20]))]
-    return f"DataFrame shape={x.shape} cols=[{', '.join(names)}{', …' if x.shape[1] > 20 else ''}]"
-
-
-def _column(x: Any, budget: Budget) -> str:
-    return f"Series shape={x.shape} {x.dtype}"
-
-
-def _module(x: Any, budget: Budget) -> str:
-    parameters = submodules = 0
-    waiting = [x]
-    while waiting and submodules < 3000:
-        held = _static(waiting.pop(), "__dict__")
-        submodules += 1
-        parameters += sum(p.numel() for p in held.get("_parameters", {}).values() if type(p).__name__ == "Parameter")
-        waiting.extend(child for child in held.get("_modules", {}).values() if child is not None)
-    training = _static(x, "__dict__").get("training")
-    return f"{type_name(type(x))} (nn.Module, {submodules - 1} submodules, {parameters:,} parameters, training={training})"
-
-
-_TELLERS: Any = (
-    ("torch", "Tensor", _tensor), ("torch.nn", "Module", _module), ("torch", "Size", lambda x, _: f"torch.Size({tuple(x)})"),
-    ("torch", "dtype", lambda x, _: repr(x)), ("torch", "device", lambda x, _: repr(x)),
-    ("numpy", "ndarray", _array), ("numpy", "generic", _number), ("pandas", "DataFrame", _table), ("pandas", "Series", _column),
-)  # fmt: skip
+    """What people of the field know by name, a summary an object; and configs."""
+    if id(value) in budget.known:
+        return budget.known[id(value)]
+    told = str(_hook.load("_bitten_tellers").tell(value, budget) or _hook.load("_bitten_configs").tell(value, budget))
+    if told:
+        budget.known[id(value)] = told
+    return told
 
 
 def _compound(value: Any, budget: Budget, name: str, depth: int) -> str:
     if id(value) in budget.seen and depth < DEPTH:
         return f"<see above: {type_name(type(value))}>"
-    budget.seen[id(value)] = ""
+    budget.seen.add(id(value))
     if is_a(value, dict):
         return _mapping(value, budget, depth)
-    for shape in ((list, "[", "]"), (tuple, "(", ")"), (set, "{", "}"), (frozenset, "frozenset{", "}")):
-        if is_a(value, shape[0]):
+    if is_a(value, loaded("enum", "Enum")):
+        return f"{bare_name(type(value))}.{(instance_dict(value) or {}).get('_name_')}"
+    deque = loaded("collections", "deque")
+    for shape in ((list, "[", "]"), (tuple, "(", ")"), (set, "{", "}"), (frozenset, "frozenset{", "}"), (deque, "deque[", "]")):
+        if shape[0] is not None and is_a(value, shape[0]):
             return _sequence(value, shape, budget, name, depth)
     if is_a(value, str):
         return bare_name(type(value)) + "(" + text_of(value, name) + ")"
@@ -323,14 +209,23 @@ _FUNCTION, _BUILTIN, _METHOD = type(bare_name), type(len), type(Budget(0).over)
 
 def _object(value: Any, budget: Budget, depth: int) -> str:
     """Its class, and the values in its instance dict."""
+    told = attributes(value, budget, depth)
+    return f"{type_name(type(value))}({told})" if told else f"<{type_name(type(value))}>"
+
+
+def attributes(value: Any, budget: Budget, depth: int) -> str:
+    """`name=value, …` of its instance dict; empty where it has none, or too deep."""
     held = instance_dict(value) if depth > 0 else None
     if not held:
-        return "<" + type_name(type(value)) + ">"
+        return ""
     parts: list[str] = []
     for key in list(held)[: BREADTH * 3]:
         if type(key) is str and not key.startswith("__") and not budget.over():
             parts.append(f"{key}={describe(held[key], budget, key, depth - 1 if len(held) < 60 else 0)}")
-    return type_name(type(value)) + "(" + ", ".join(parts) + (f", … {len(held)}" if len(held) > len(parts) else "") + ")"
+    return ", ".join(parts) + (f", … {len(held)}" if len(held) > len(parts) else "")
+
+
+_BUILT_IN_SLOTS = ("getset_descriptor", "member_descriptor")
 
 
 def instance_dict(value: object) -> Any:
@@ -338,5 +233,5 @@ def instance_dict(value: object) -> Any:
     for cls in lineage(value):
         slot = type.__getattribute__(cls, "__dict__").get("__dict__")
         if slot is not None:
-            return _static(value, "__dict__") if bare_name(type(slot)) == "getset_descriptor" else None
+            return _static(value, "__dict__") if bare_name(type(slot)) in _BUILT_IN_SLOTS else None
     return None
