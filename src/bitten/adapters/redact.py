@@ -74,9 +74,13 @@ def masked(folder: Path) -> Iterator[Masked]:
     """Every placeholder in the texts below a folder."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.stat().st_size <= LARGEST:
-            name = str(path.relative_to(folder))
-            lines = path.read_bytes().decode("utf-8", "replace").split("\n")
-            yield from (Masked(name, number, *found) for number, line in enumerate(lines, 1) for found in _placeholders(name, line))
+            yield from masked_in(str(path.relative_to(folder)), path.read_bytes().decode("utf-8", "replace"))
+
+
+def masked_in(name: str, text: str) -> Iterator[Masked]:
+    """Every placeholder in the text of a file."""
+    for number, line in enumerate(text.split("\n"), 1):
+        yield from (Masked(name, number, *found) for found in _placeholders(name, line))
 
 
 def holds_placeholder(text: str) -> bool:

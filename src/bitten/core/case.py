@@ -198,6 +198,10 @@ class Note:
     text: str
 
 
+IMPORTED = "imported from "
+"""How a note (`linked`) begins that says that a case came in a file: its commands are a stranger's."""
+
+
 @noun
 class Recurrence:
     """The same command failed again with the same signature, or (`passed`) ran well."""

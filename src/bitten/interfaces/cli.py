@@ -15,6 +15,7 @@ COMMANDS = {
     "diagnose": "causes", "suspect": "causes", "check": "causes", "confirm": "causes", "reject": "causes",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",
+    "export": "share", "import": "share",
     "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",
 }
 """Each command's module. Importing them all would cost every start what only one of them needs."""
@@ -38,7 +39,8 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"bitten.interfaces.commands.{COMMANDS[cmd_name]}")
-        command = getattr(module, cmd_name)
+        name = cmd_name.replace("-", "_")
+        command = getattr(module, name, None) or getattr(module, f"{name}_")  # `import` can be no name
         assert isinstance(command, click.Command)
         return command
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bitten.core import rank
-from bitten.core.case import Evidence, Hypothesis
+from bitten.core.case import IMPORTED, Evidence, Hypothesis
 from bitten.core.ladder import hour_is_up
 from bitten.core.next import undecided
 from bitten.core.ports import Allowed
@@ -165,6 +165,8 @@ def _costs(opened: OpenCase, wanted: list[Hypothesis]) -> str:
     failure = opened.case.failure
     if failure.surroundings.environment.get("accelerator"):
         return "The failing run used an accelerator."
+    if any(note.text.startswith(IMPORTED) for note in opened.case.notes) and any(rank.runs(each.check) >= 1 for each in wanted):
+        return "The command came with an imported case."
     if not failure.run.seconds and any(rank.runs(each.check) >= 1 for each in wanted):
         return "Nobody saw how long the failing run took."
     if failure.run.seconds > opened.house.settings.ask_after and checking.cost(opened.case, wanted) > 0:

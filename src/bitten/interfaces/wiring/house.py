@@ -17,9 +17,11 @@ from bitten.adapters.journal import FileJournal
 from bitten.adapters.root import root_of
 from bitten.adapters.sitting import Sitting, killed, sitting
 from bitten.adapters.terminal import Terminal, WallClock
+from bitten.core.case import IMPORTED, Note
 from bitten.core.failure import Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.trouble import BadInput, Trouble, Unable
+from bitten.interfaces import text
 
 from .open_case import OpenCase
 from .single import redact
@@ -65,7 +67,7 @@ class House:
         from bitten.adapters.recovery import recover
         from bitten.interfaces.joining import rescued
 
-        return recover(self.root, redact, lambda observed, expected: rescued(self, observed, expected), self._redraw)
+        return recover(self.root, redact, lambda *found: rescued(self, *found), self._redraw)
 
     def _redraw(self) -> None:
         """Each case's documents, which a kill may have left behind its journal."""
@@ -128,6 +130,19 @@ class House:
         """A run that went well; nothing of one in which no Python checked in."""
         if any(spool.glob("p*.log")):
             self.survey(spool).keep(run)
+
+    def received(self, file: str) -> tuple[OpenCase, list[str]]:
+        """The case in a parcel, under the next free number, and the files that are other ones here. Runs nothing.
+
+        Raises: BadInput, and keeps nothing, when it is no parcel, or an unlawful one.
+        """
+        from bitten.adapters import parcel, shipping
+
+        arrival = shipping.arrived(parcel.unpack(file), file, str(self.root), redact)
+        came = Note("linked", redact(f"{IMPORTED}{Path(file).name}: {arrival.name}, by bitten {arrival.by}"))
+        case = self.load(self.cases.create(text.title(arrival.failure), lambda folder: shipping.lay(folder, arrival, came, redact)))
+        with case.visited("import"):
+            return case, arrival.differing(self.repo)
 
     def takes_too_much(self) -> bool:
         from bitten.adapters import sizes

@@ -24,6 +24,7 @@ from .single import redact
 
 if TYPE_CHECKING:
     from bitten.adapters.redact import Masked
+    from bitten.adapters.shipping import Shipment
     from bitten.steps.check import Bench
 
     from .house import House
@@ -97,6 +98,12 @@ class OpenCase:
         from bitten.adapters.redact import masked
 
         return list(masked(self.folder.path))
+
+    def shipped(self) -> Shipment:
+        """The case as one file, redacted once more."""
+        from bitten.adapters import shipping
+
+        return shipping.shipped(self.folder, self.case, self.house.repo, redact)
 
     def bench(self, allowed: Allowed = Allowed(), timeout: float | None = None, tree: Path | None = None) -> Bench:
         """Where this case's checks are done; `tree` is another one than the project's."""

@@ -1,0 +1,223 @@
+"""A case, made into a parcel and back: its journal, its texts, and the source that failed, redacted both ways. Runs nothing.
+
+Of the tree at failure go along: files of the stacks and of the hypotheses' scopes, and what differed from HEAD, as far as they are
+text below 64 KiB. The rest is in the receiver's own clone, by the revision that the parcel names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bitten import __version__
+from bitten.core.case import Note
+from bitten.core.failure import Failure
+from bitten.core.ladder import Case
+from bitten.core.noun import noun
+from bitten.core.ports import Repo
+from bitten.core.trouble import BadInput, Refused, Trouble, Unable
+
+from . import places
+from .folder import CaseFolder, Redact, as_bytes, scrubbed, write
+from .journal import START, Entry, FileJournal
+from .parcel import LARGEST, WHOLE, Parcel, is_safe, pack
+from .redact import masked_in
+
+SOURCE = 64 << 10
+MOST_SOURCE = 4 << 20
+_LEFT = re.compile(r"(?:.*/)?(?:\..*|events\.(?:lock.*|torn-\d+))$")
+"""Temporary files, locks and torn lines stay here."""
+_MAPS = ("facts", "variables", "environment", "env")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_KEPT = ("capture/", "evidence/")
+"""What nothing here draws anew."""
+_NO_PARCEL = "ask for it again: bitten export"
+
+
+@noun
+class Shipment:
+    """A parcel as it leaves: `masked` counts secrets by kind, `left_out` names what was too large or no text."""
+
+    content: bytes
+    masked: Mapping[str, int]
+    left_out: tuple[str, ...]
+    source: tuple[str, ...]
+
+
+def shipped(folder: CaseFolder, case: Case, repo: Repo, redact: Redact) -> Shipment:
+    """The case as a parcel: the same bytes each time."""
+    left_out: list[str] = []
+    files = {f"case/{name}": content for name, content in _texts(folder, left_out, redact)}
+    files["case/events.jsonl"] = _journal((folder.path / "events.jsonl").read_bytes(), lambda event: _redacted(event, redact))
+    _lawful(files["case/events.jsonl"])
+    source = dict(_source(case, repo, left_out, redact))
+    files |= {f"tree/{name}": content for name, content in source.items()}
+    kinds = Counter(each.kind for name, content in files.items() for each in masked_in(name, content.decode("utf-8", "replace")))
+    told = {"bitten": __version__, "case": folder.path.name, "root": redact(repo.root), "head": case.failure.surroundings.head,
+            "masked": dict(kinds), "left_out": left_out}
+    return Shipment(pack(told, files), dict(sorted(kinds.items())), tuple(left_out), tuple(source))
+
+
+def _texts(folder: CaseFolder, left_out: list[str], redact: Redact) -> Iterator[tuple[str, bytes]]:
+    room = WHOLE - MOST_SOURCE - LARGEST
+    for path in sorted(folder.path.rglob("*")):
+        name = path.relative_to(folder.path).as_posix()
+        if path.is_symlink() or not path.is_file() or _LEFT.match(name) or name == "events.jsonl":
+            continue
+        content = path.read_bytes() if path.stat().st_size <= min(LARGEST, room) else b"\0"
+        content = _masked(content, redact) if b"\0" not in content and is_safe(f"case/{name}") else b"\0"
+        if content == b"\0" or len(content) > LARGEST:
+            left_out.append(name)
+            continue
+        room -= len(content)
+        yield name, content
+
+
+def _source(case: Case, repo: Repo, left_out: list[str], redact: Redact) -> Iterator[tuple[str, bytes]]:
+    """Of the tree as it was at the failure."""
+    if not case.failure.tree:
+        return
+    wanted = dict.fromkeys([*(frame.file for crash in case.failure.crashes for frame in crash.frames if frame.mine),
+                            *(part.partition(":")[0] for each in case.hypotheses for part in each.scope), *_changed(case.failure, repo)])
+    try:
+        found = repo.files_at(case.failure.tree, wanted)
+    except Trouble as why:  # `gc` of another day, or a store that was removed
+        left_out.append(f"the source: {why.what}")
+        return
+    room = MOST_SOURCE
+    for name, content in found.items():
+        if content is None:
+            continue
+        if len(content) >= min(SOURCE, room) or b"\0" in content or not is_safe(f"tree/{name}"):
+            left_out.append(f"tree/{name}")
+            continue
+        room -= len(content)
+        yield name, _masked(content, redact)
+
+
+def _changed(failure: Failure, repo: Repo) -> tuple[str, ...]:
+    """What differed from HEAD, of a tree that is there and of a revision that is known."""
+    head = failure.surroundings.head
+    try:
+        return repo.difference(head, failure.tree).files if head else ()
+    except Trouble:
+        return ()
+
+
+def _masked(content: bytes, redact: Redact) -> bytes:
+    return as_bytes(redact(content.decode("utf-8", "surrogateescape")))
+
+
+# ---------------------------------------------------------------------------------------------- the journal on its way
+
+
+def _journal(content: bytes, change: Callable[[Any], Any]) -> bytes:
+    """Each event changed, and the chain of digests made anew."""
+    lines: list[bytes] = []
+    for line in filter(None, content.split(b"\n")):
+        envelope = json.loads(line)
+        envelope.update(event=change(envelope["event"]), prev=hashlib.sha256(lines[-1]).hexdigest() if lines else START)
+        lines.append(json.dumps(envelope, separators=(",", ":")).encode("ascii"))
+    return b"".join(line + b"\n" for line in lines)
+
+
+def _redacted(value: Any, redact: Redact, key: str = "") -> Any:
+    """Names of fields say nothing of a value, names of facts and variables do."""
+    if key in _MAPS or isinstance(value, str):
+        return scrubbed(value, redact)
+    if isinstance(value, dict):
+        return {name: _redacted(each, redact, name) for name, each in value.items()}
+    return [_redacted(each, redact) for each in value] if isinstance(value, list) else value
+
+
+def _lawful(content: bytes) -> list[Entry]:
+    """Its entries. Raises: Unable, as the journal says it."""
+    with tempfile.TemporaryDirectory(prefix="parcel-", dir=places.memory()) as place:
+        (Path(place) / "events.jsonl").write_bytes(content)
+        journal = FileJournal(Path(place), Path(place))
+        journal.load()
+        return journal.entries()
+
+
+# ---------------------------------------------------------------------------------------------- what arrives
+
+
+@noun
+class Arrival:
+    """A case as it arrives, without its sender's hours: `texts` go into its folder, `source` is how the code was."""
+
+    entries: tuple[Entry, ...]
+    texts: Mapping[str, str]
+    source: Mapping[str, str]
+    name: str
+    by: str
+
+    @property
+    def failure(self) -> Failure:
+        first = self.entries[0].event
+        assert isinstance(first, Failure)
+        return first
+
+    def differing(self, repo: Repo) -> list[str]:
+        """Files whose text is another one here."""
+        return [name for name, text in self.source.items() if _here(Path(repo.root) / name) not in (text, None)]
+
+
+def _here(file: Path) -> str | None:
+    try:
+        return file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() and not file.is_symlink() else ""
+    except OSError:
+        return None
+
+
+def arrived(parcel: Parcel, file: str, root: str, redact: Redact) -> Arrival:
+    """Raises: BadInput `parcel-damaged`, when its journal is none, or no lawful one."""
+    theirs = str(parcel.told.get("root") or "")
+
+    def mine(event: Any) -> Any:
+        return _moved(_redacted(event, redact), theirs, root)
+
+    try:
+        journal = parcel.files["case/events.jsonl"]
+        _lawful(journal)
+        entries = _lawful(_journal(journal, mine))
+    except (KeyError, ValueError, TypeError, RecursionError, Unable, Refused) as why:
+        raise BadInput("parcel-damaged", f"The journal in {file} can't be used.", f"{why}", _NO_PARCEL) from why
+    kept = tuple(each for each in entries if type(each.event).__name__ != "Visit")
+    texts, source = ({name.removeprefix(f"{part}/"): _clean(redact(content.decode("utf-8", "surrogateescape")))
+                      for name, content in parcel.files.items() if name.startswith(f"{part}/")} for part in ("case", "tree"))
+    return Arrival(kept, texts, source, _clean(str(parcel.told.get("case", "")))[:80], _clean(str(parcel.told.get("bitten", "")))[:20])
+
+
+def _moved(value: Any, theirs: str, root: str, key: str = "") -> Any:
+    """Commands start in the same folder of the receiver's tree; what drives a terminal is no text."""
+    if isinstance(value, str):
+        inside = key == "cwd" and theirs and (value == theirs or value.startswith(f"{theirs}/"))
+        return root + value[len(theirs):] if inside else _clean(value)
+    if isinstance(value, dict):
+        return {_clean(name): _moved(each, theirs, root, name) for name, each in value.items()}
+    return [_moved(each, theirs, root, key) for each in value] if isinstance(value, list) else value
+
+
+def _clean(text: str) -> str:
+    return _CONTROL.sub("�", text)
+
+
+def lay(folder: CaseFolder, arrival: Arrival, came: Note, redact: Redact) -> None:
+    """The journal as it was written elsewhere, with the note of where it came from behind its failure; then its texts."""
+    first, *rest = arrival.entries
+    for each in (first, Entry(time.time(), "bitten", "import", came), *rest):
+        FileJournal(folder.path, places.state(), now=partial(float, each.at)).append(each.event, each.who, each.channel)
+    texts = {name: text for name, text in arrival.texts.items() if name.startswith(_KEPT) or name == "verification.json"}
+    for name, text in (*texts.items(), *((f"tree/{name}", text) for name, text in arrival.source.items())):
+        (folder.path / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write(folder.path / name, text)
+    folder.write_run_sh(arrival.failure.run.command, redact)
