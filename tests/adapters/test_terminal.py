@@ -17,7 +17,8 @@ BOTH = pytest.mark.parametrize("full", ["0", "1"], ids=["plain", "full"])
 
 def terminal(tmp_path, *command, full="0", size=(40, 111)):
     env = {**os.environ, "FULL": full, "TERM": "xterm"}
-    return pexpect.spawn(PYTHON, ours(tmp_path, *command)[1:], encoding="utf-8", codec_errors="replace", timeout=30, dimensions=size, env=env)
+    return pexpect.spawn(PYTHON, ours(tmp_path, *command)[1:], encoding="utf-8", timeout=30, dimensions=size, env=env,
+                         codec_errors="replace")
 
 
 def ended(child):

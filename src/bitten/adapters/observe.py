@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bitten.adapters import guest_facts, metrics
+from bitten.adapters.collapse import collapsed
 from bitten.adapters.folder import masked
 from bitten.core.failure import Command, Crash, Run, Surroundings
 from bitten.core.ports import Observed
@@ -28,7 +29,7 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
     surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
     return Observed(
         run,
-        _facts(run, stdout, stderr),
+        _facts(run, stdout, stderr, redact),
         story.crashes,
         story.sightings,
         surroundings,
@@ -88,7 +89,19 @@ def ran(command: Command, exit_code: int | None, signal: int | None, seconds: fl
     return Run(command, exit_code, round(seconds, 3), signal, hung)
 
 
-def _facts(run: Run, stdout: str, stderr: str) -> Facts:
+def _facts(run: Run, stdout: str, stderr: str, redact: Redact) -> Facts:
     """Metrics first: what the run itself is called by, such as `exit`, can't be overwritten by what it printed."""
-    own = {"exit": run.exit, "signal": run.signal, "seconds": run.seconds, "hung": run.hung, "stdout": stdout, "stderr": stderr}
-    return {**metrics.metrics(stderr), **metrics.metrics(stdout), **metrics.script_facts(stderr), **metrics.script_facts(stdout), **own}
+    out, err = (seen(text, redact) for text in (stdout, stderr))
+    own = {"exit": run.exit, "signal": run.signal, "seconds": run.seconds, "hung": run.hung, "stdout": out, "stderr": err}
+    told = [text for text in dict.fromkeys((stderr, stdout, err, out)) if text]
+    return {**_merged(map(metrics.metrics, told)), **_merged(map(metrics.script_facts, told)), **own}
+
+
+def _merged(parts: Iterable[Facts]) -> Facts:
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def seen(text: str, redact: Redact) -> str:
+    """A redacted text as a person would see it at its end. Codes may have stood in the midst of a secret: it is redacted anew."""
+    shown = collapsed(text)
+    return text if shown == text else redact(shown)

@@ -70,9 +70,14 @@ class OpenCase:
             self.keep_capture(observed)
 
     def keep_capture(self, observed: Observed) -> None:
-        """The whole output, and the command ready to paste."""
+        """The whole output, also as a terminal would show it at the end, and the command ready to paste."""
+        from bitten.adapters.observe import seen
+
         self.folder.write_run_sh(self.case.failure.run.command, redact)
-        write(self.folder.capture / "output", redact(observed.output))
+        output = redact(observed.output)
+        write(self.folder.capture / "output", output)
+        if (shown := seen(output, redact)) != output:
+            write(self.folder.capture / "output.txt", shown)
         self._keep_surroundings()
 
     def _keep_surroundings(self) -> None:
