@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,8 +20,10 @@ from typing import Any
 from bitten.adapters.folder import Redact, scrubbed
 from bitten.core.failure import FileSeen, Resolved
 
-LARGEST = 256 * 1024
-"""Bytes of a config that is parsed; beyond, it is a list of data."""
+LARGEST = {".json": 2 << 20}
+"""Bytes that are parsed; of all other forms an eighth, since they take longer."""
+BUDGET = 0.25
+"""Seconds, the import of a parser among them."""
 VALUES = 120
 LONGEST = 120
 SOURCES = 8
@@ -33,7 +38,8 @@ def resolved(files: Iterable[FileSeen], root: Path, redact: Redact) -> tuple[Res
     known = list(files)
     wrote = [each for each in known if each.role == "wrote" and _RESOLVED.search(each.path)]
     chosen = [*(each for each in known if each.role == "config"), *wrote[:WRITTEN]]
-    parsed = ((each, load(root / each.path)) for each in chosen if not is_env(each.path))
+    until = time.monotonic() + BUDGET
+    parsed = ((each, load(root / each.path)) for each in chosen if not is_env(each.path) and time.monotonic() < until)
     return tuple(_resolved(each, value, redact) for each, value in islice(((e, v) for e, v in parsed if v is not None), SOURCES))
 
 
@@ -74,14 +80,19 @@ def flat(value: object, name: str = "", depth: int = 0) -> Iterator[tuple[str, o
         yield name or "value", value
 
 
-def load(path: Path, most: int = LARGEST) -> Any:
+def load(path: Path) -> Any:
     """The parsed content; None where it is too large, gone, or none of what we read."""
     try:
-        if not path.is_file() or path.stat().st_size > most:
-            return None
-        return _parsed(path.read_text("utf-8-sig"), path.suffix.lower())
+        found = path.stat()
+        small = found.st_size <= LARGEST.get(path.suffix.lower(), 256 * 1024)
+        return _loaded(path, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) and small else None
     except (OSError, ValueError, RecursionError):
         return None
+
+
+@lru_cache(maxsize=64)
+def _loaded(path: Path, _modified: int, _size: int) -> Any:
+    return _parsed(path.read_text("utf-8-sig"), path.suffix.lower())
 
 
 def _parsed(text: str, suffix: str) -> Any:

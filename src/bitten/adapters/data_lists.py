@@ -13,9 +13,8 @@ from bitten.core.failure import FileSeen
 
 from .config_values import flat, is_env, load
 
-BUDGET = 0.05
-"""Seconds."""
-LARGEST = 2 << 20
+BUDGET = 0.1
+"""Seconds; what the configs hold has been parsed before."""
 ENTRIES = 5000
 SHOWN = 3
 _DATA = re.compile(
@@ -40,7 +39,7 @@ def odd(files: Iterable[FileSeen], root: Path, cwd: Path) -> Iterator[str]:
 
 def _named(path: str, root: Path, cwd: Path, until: float) -> Iterator[str]:
     """A value that looks like a file of data is one that the list names."""
-    leaves = islice(flat(load(root / path, LARGEST)), ENTRIES)
+    leaves = islice(flat(load(root / path)), ENTRIES)
     named = (name for key, value in leaves if not _OUTPUT.search(key) for name in _names(value))
     names = list(dict.fromkeys(islice(named, ENTRIES)))
     places = [(root / path).parent, cwd, root]
@@ -63,17 +62,20 @@ def _names(value: object) -> Iterator[str]:
 
 
 def _tracked(each: FileSeen, root: Path) -> Iterator[str]:
-    """What DVC's own file beside the data, or its lock above it, says that the data should be."""
+    """What DVC's own file beside the data, or a lock above it, says that the data should be."""
     file = root / each.path
-    for place in (file, *(above for above in file.parents if above == root or root in above.parents)):
-        beside = place.with_name(place.name + ".dvc")
-        out = _out(load(beside), place.name) or _out(load(place.parent / "dvc.lock"), place.name)
-        if out is None:
-            continue
-        told, size = _version(out), out.get("size")
-        differs = place == file and isinstance(size, int) and each.size not in (-1, size)
-        yield f"{each.path} is tracked by DVC{told}" + (f": it should have {size:,} bytes and has {each.size:,}" if differs else "")
+    out = next(filter(None, (_out_of(place, root) for place in (file, *file.parents) if root in place.parents)), None)
+    if out is None:
         return
+    size = out.get("size") if str(out.get("path", "")).rpartition("/")[2] == file.name else None
+    differs = isinstance(size, int) and each.size not in (-1, size)
+    yield f"{each.path} is tracked by DVC{_version(out)}" + (f": it should have {size:,} bytes and has {each.size:,}" if differs else "")
+
+
+def _out_of(place: Path, root: Path) -> Mapping[str, Any] | None:
+    beside = _out(load(place.with_name(place.name + ".dvc")), place.name)
+    folders = [folder for folder in place.parents if folder == root or root in folder.parents]
+    return beside or next(filter(None, (_out(load(each / "dvc.lock"), place.relative_to(each).as_posix()) for each in folders)), None)
 
 
 def _version(out: Mapping[str, Any]) -> str:
@@ -86,4 +88,4 @@ def _out(document: Any, name: str) -> Mapping[str, Any] | None:
     stages = document.get("stages") if isinstance(document, dict) else None
     holders = [document, *(stages.values() if isinstance(stages, dict) else ())]
     outs = [out for holder in holders if isinstance(holder, dict) for out in holder.get("outs") or () if isinstance(out, dict)]
-    return next((out for out in outs if str(out.get("path", "")).rstrip("/").rpartition("/")[2] == name), None)
+    return next((out for out in outs if str(out.get("path", "")).rstrip("/") == name), None)

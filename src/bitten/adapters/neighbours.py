@@ -48,5 +48,6 @@ def _files(name: str, level: int, importer: Path, places: list[Path]) -> Iterato
         module = start.joinpath(*parts)
         for file in (module.with_suffix(".py"), module / "__init__.py"):
             if file.is_file():
-                yield file
+                if file.stat().st_size:  # an empty one marks a package, and there is nothing to read in it
+                    yield file
                 return

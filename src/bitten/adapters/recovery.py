@@ -25,7 +25,7 @@ from .journal import FileJournal
 from .runner import found
 from .sitting import Killed, killed
 
-Rescue = Callable[[Observed, tuple[str, ...]], str]
+Rescue = Callable[[Observed, tuple[str, ...], Path], str]
 Redraw = Callable[[], None]
 ASIDE = "set-aside"
 
@@ -65,7 +65,7 @@ def _handed_on(each: Killed, command: Command, root: Path, redact: Redact, rescu
         return [f"{name} was under way when bitten was killed, and nothing tells that it failed.{kept}"]
     if seen.interrupted:
         return []
-    return list(filter(None, [rescue(seen, each.expected)]))
+    return list(filter(None, [rescue(seen, each.expected, each.folder)]))
 
 
 def _kept(each: Killed, root: Path, redact: Redact) -> str:

@@ -64,10 +64,11 @@ class Survey:
 
     def _with_files(self, seen: Surroundings) -> Surroundings:
         files, skipped = manifest.digested((*seen.files, *self._held(seen.files)), self.root)
+        configs = resolved(files, self.root, self.redact)
         cwd = Path(str(self._hello.get("cwd", self.root)))
         odd = (*manifest.changed(files, self.root), *data_lists.odd(files, self.root, cwd), *skipped)
         told = tuple(map(self.redact, odd))
-        return replace(seen, files=files, configs=resolved(files, self.root, self.redact), manifest=told, processes=self._processes())
+        return replace(seen, files=files, configs=configs, manifest=told, processes=self._processes())
 
     def _held(self, known: Iterable[FileSeen]) -> Iterator[FileSeen]:
         """Files that no Python call opened, but that the failing process had in its memory, among its descriptors, or named."""
@@ -123,9 +124,8 @@ class Survey:
         return Command(masked(command.argv, self.redact), command.cwd)
 
     def _state(self, seen: Surroundings) -> State:
-        known = (seen.head, worktree.digests(self.root, seen.changed, seen.head)) if seen.head else None
-        head, files = known or worktree.standing(self.root, self.is_git())
-        whole = len(files) < worktree.MOST
+        known = (seen.head, *worktree.digests(self.root, seen.changed, seen.head)) if seen.head else None
+        head, files, whole = known or worktree.standing(self.root, self.is_git())
         data = tuple(each for each in seen.files if each.role in ("config", "data"))
         return State(time.time(), head, files, whole, seen.packages, seen.configs, data, self._compared(seen))
 

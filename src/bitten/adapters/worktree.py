@@ -17,7 +17,7 @@ from bitten.core.trouble import Unable
 
 from .store import Git, paths_in, persons_git
 
-MOST = 300
+MOST = 200
 """Files that differ from HEAD, or sources outside git, that are read."""
 LARGEST = 4 << 20
 BUDGET = 0.06
@@ -29,15 +29,15 @@ _SOURCES = (".py", ".pyx", ".sh", ".yaml", ".yml", ".toml", ".json", ".cfg", ".i
 _NOT_OURS = frozenset((".git", ".bitten", ".venv", "venv", "node_modules", "__pycache__", "site-packages", ".tox", "wandb", "mlruns"))
 
 
-def standing(root: Path, is_git: bool) -> tuple[str, dict[str, str]]:
-    """The revision, and a digest of every file that differs from it; outside git no revision, and the sources."""
+def standing(root: Path, is_git: bool) -> tuple[str, dict[str, str], bool]:
+    """The revision, a digest of every file that differs from it, and whether these are all; outside git no revision, and the sources."""
     if not is_git:
-        return "", digests(root, _sources(root))
+        return "", *digests(root, _sources(root))
     git = persons_git(root)
     listed = git(*QUIETLY, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames",
                  "--ignore-submodules=dirty", patience=PATIENCE).split(b"\0")
     head = next((line.split()[-1].decode() for line in listed if line.startswith(b"# branch.oid ")), "")
-    return "" if head == "(initial)" else head, digests(root, _differing(listed), head)
+    return "" if head == "(initial)" else head, *digests(root, _differing(listed), head)
 
 
 def _differing(listed: Iterable[bytes]) -> Iterator[str]:
@@ -50,15 +50,15 @@ def _differing(listed: Iterable[bytes]) -> Iterator[str]:
             yield path
 
 
-def digests(root: Path, paths: Iterable[str], head: str = "") -> dict[str, str]:
-    """Of files as they are; empty for one that is gone. What there is no time for is left out."""
+def digests(root: Path, paths: Iterable[str], head: str = "") -> tuple[dict[str, str], bool]:
+    """Of files as they are, empty for one that is gone; and whether there was time and room for all."""
     until = time.monotonic() + BUDGET
     found: dict[str, str] = {}
     for path in paths:
         if len(found) >= MOST or time.monotonic() > until:
-            break
+            return found, False
         found[path] = digest(root / path, head)
-    return found
+    return found, True
 
 
 def digest(path: Path, head: str = "") -> str:

@@ -88,6 +88,8 @@ class Sighting:
 class FileSeen:
     """A file the program opened: `role` is config, data or wrote. Size in bytes, modified in seconds since the epoch.
 
+    One that a variable of the failing code names, and that nobody saw opened, has the role named.
+
     `digest` is the SHA-256 of the whole file, or of its first MiB where `whole` is false; empty where it was not read.
     `rows` counts the lines of a text that was read whole; -1 where nobody counted.
     """

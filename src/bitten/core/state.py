@@ -90,9 +90,14 @@ def _data(good: State, now: State) -> Iterator[str]:
     parsed = {each.source for each in now.configs if each.source in {old.source for old in good.configs}}
     for each in now.data:
         old = before.get(each.path)
-        told = _differs(old, each) if old and each.path not in parsed else ""
+        told = "" if each.path in parsed else _differs(old, each) if old else "read now, and not then" if _is_new(each, good) else ""
         if told:
             yield f"{each.path}: {told}"
+
+
+def _is_new(each: FileSeen, good: State) -> bool:
+    """Of data in the project alone: a temporary file has another name each time. (New configs are told with their values.)"""
+    return each.role == "data" and bool(good.data) and not each.path.startswith("/")
 
 
 def _differs(old: FileSeen, now: FileSeen) -> str:

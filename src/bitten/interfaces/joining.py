@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitten.core.case import Recurrence
@@ -38,7 +39,11 @@ def same_failure(failure: Failure | None, known: list[OpenCase]) -> OpenCase | N
     return next((case for case in known if failure and case.case.failure.facts["signature"] == failure.facts["signature"]), None)
 
 
-def rescued(house: House, observed: Observed, expectations: tuple[str, ...]) -> str:
+def _begun(house: House, failure: Failure, spool: Path) -> OpenCase:
+    return house.begin(house.survey(spool).around(capture.photographed(failure, house.repo)), text.title(failure))
+
+
+def rescued(house: House, observed: Observed, expectations: tuple[str, ...], spool: Path) -> str:
     """What becomes of a run whose bitten was killed: what `run` would have made of it, but for the question.
 
     Returns the line that says it; empty when a case has that run already.
@@ -53,7 +58,7 @@ def rescued(house: House, observed: Observed, expectations: tuple[str, ...]) -> 
     same, name = same_failure(failure, known), text.short(shlex.join(observed.run.command.argv), 60)
     if failure is None and not known:
         return f"{name} had ended well when bitten was killed: there is nothing to keep."
-    case = same or (known[0] if failure is None else house.begin(capture.photographed(failure, house.repo), text.title(failure)))
+    case = same or (known[0] if failure is None else _begun(house, failure, spool))
     case.complete(observed)
     with case.visited("run"):
         joined = failure is None or same
