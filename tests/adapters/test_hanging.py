@@ -88,8 +88,19 @@ def test_after_the_patience_the_picture_is_taken_and_then_it_is_ended(monkeypatc
 
 def test_a_loop_that_changes_nothing_is_called_hung_and_one_that_does_is_not(monkeypatch):
     numbers = iter(range(10**6))
-    assert Judge(monkeypatch).looks(400, cpu=1.0).watch.why.endswith("each of its stacks and variables stayed the same")
+    assert Judge(monkeypatch).looks(400, cpu=1.0).watch.why.endswith("stacks and variables only repeat themselves")
     assert not Judge(monkeypatch, variables=lambda: (next(numbers),)).looks(4000, cpu=1.0).watch.hung
+
+
+def test_a_loop_that_goes_through_the_same_few_lines_is_called_hung(monkeypatch):
+    lines = iter(range(10**6))
+    assert Judge(monkeypatch, variables=lambda: (next(lines) % 3,)).looks(400, cpu=1.0).watch.hung
+
+
+def test_a_loop_that_makes_something_is_at_work_though_it_shows_nothing_new(monkeypatch):
+    pages = iter(range(0, 10**9, 50))
+    monkeypatch.setattr(proc, "faults", lambda pid: next(pages))
+    assert not Judge(monkeypatch).looks(400, cpu=1.0).watch.hung
 
 
 def test_a_loop_of_which_nothing_can_be_seen_is_left_alone(monkeypatch):

@@ -82,10 +82,10 @@ class Beside:
         around = replace(observed.surroundings, ending=words, picture=self.picture)
         return replace(observed, surroundings=around, facts={**end.facts, **observed.facts})
 
-    def _looked(self, look: Look) -> None:
+    def _looked(self, look: Look) -> float:
         if self._at_limit is None and (full := self._is_nearly_full(look)):
             self._at_limit = self._of_largest(look, full)
-        self._hang.looked(look)
+        return self._hang.looked(look)
 
     def _is_nearly_full(self, look: Look) -> str:
         """Which limit is nearly met, in words; a tree far below it costs no further look."""
@@ -119,14 +119,10 @@ class Beside:
 
 
 def _fingerprint(pids: Sequence[int]) -> tuple[object, ...]:
-    """The functions and variables of every main thread; nothing where one that runs shows no variables (a module's are not seen)."""
-    from bitten.adapters.proc import stat
+    """The lines and variables of every main thread; nothing where no stack can be seen. (A module's variables are not shown.)"""
     from bitten.adapters.stacks import ask
 
-    mains = {pid: thread for pid, each in ask(pids).items() for thread in each.threads if thread.is_main}
-    if any(not thread.state and (seen := stat(pid)) and seen.state == "R" for pid, thread in mains.items()):
-        return ()
-    return tuple((pid, [(line.file, line.function) for line in thread.lines], thread.state) for pid, thread in mains.items())
+    return tuple((pid, thread.lines, thread.state) for pid, each in ask(pids).items() for thread in each.threads if thread.is_main)
 
 
 def _for_a_person(pid: int) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bitten.adapters import proc
-from bitten.adapters.watching import Look, Seen
+from bitten.adapters.watching import LAST, Look, Seen
 from bitten.core.failure import Picture
 from bitten.core.trouble import BadInput
 
@@ -26,8 +26,10 @@ BYTES = 1 << 20
 """Read and written in one stretch, above which it is at work."""
 STRETCH = 10.0
 """Seconds over which CPU and bytes are counted; a quarter of a short patience, but no less than two."""
-SPIN = 30.0
-"""Seconds over which stacks and variables must stay the same for a spin."""
+SPIN, LOOKS = 30.0, 32
+"""Seconds over which a spin shows nothing new, and how often it is looked at meanwhile."""
+FAULTS = 100
+"""Pages newly touched meanwhile, above which something is made, and not only waited for."""
 NOTE = 300.0
 GRACE = 8.0
 """Seconds from SIGTERM to SIGKILL."""
@@ -106,7 +108,7 @@ class Silence:
 
 @dataclass(frozen=True)
 class Means:
-    """What a hang watch does by: how much was printed so far, the picture, the variables of all, who waits for a person, words for one."""
+    """What a hang watch does by: how much was printed so far, the picture, lines and variables of all, who waits for a person."""
 
     written: Callable[[], int]
     picture: Callable[[Look], Picture]
@@ -121,8 +123,7 @@ class HangWatch:
     def __init__(self, patience: Patience, means: Means, note: float = 0.0) -> None:
         self.patience, self._means, self._note = patience, means, note
         self._silence = Silence(min(STRETCH, max(2.0, patience.seconds / 4)) if patience.seconds else STRETCH)
-        self._same: tuple[float, tuple[object, ...]] | None = None
-        self._asked = 0.0
+        self._shown: list[tuple[float, int, tuple[object, ...]]] = []
         self.picture: Picture | None = None
         self.why = ""
 
@@ -130,14 +131,19 @@ class HangWatch:
     def hung(self) -> bool:
         return bool(self.why)
 
-    def looked(self, look: Look) -> None:
-        if self.hung:
-            return
+    def looked(self, look: Look) -> float:
+        """Returns within how many seconds the next look is wanted."""
+        if not self.hung:
+            self._weigh(look)
+        return min(SPIN, self.patience.seconds) / LOOKS if self._shown and not self.hung else LAST
+
+    def _weigh(self, look: Look) -> None:
         silence = self._silence
         silence.feed(look, self._means.written(), lambda: sum(proc.moved(seen.pid) for seen in look.living))
         idle, silent = look.at - silence.idle_since, look.at - silence.silent_since
         limit = self.patience.seconds or self._note
         if not 0 < limit <= silent or self._waits_for_a_person(look):
+            self._shown.clear()
             return
         if self.patience.seconds:
             self._judge(look, idle, silent)
@@ -150,7 +156,7 @@ class HangWatch:
         if idle >= self.patience.seconds:
             self._end(look, f"nothing was printed and no CPU used for {_told(idle)}")
         elif self.patience.spins and self._spins(look):
-            self._end(look, f"nothing was printed for {_told(silent)}, and each of its stacks and variables stayed the same")
+            self._end(look, f"nothing was printed for {_told(silent)}, and stacks and variables only repeat themselves")
 
     def _waits_for_a_person(self, look: Look) -> bool:
         waits = any(self._means.for_a_person(seen.pid) for seen in look.living)
@@ -159,16 +165,16 @@ class HangWatch:
         return waits
 
     def _spins(self, look: Look) -> bool:
-        """Whether stacks and variables have not changed over the last while: a loop that works shows another one of many looks."""
-        span = min(SPIN, self.patience.seconds)
-        if look.at - self._asked < span / 16:
+        """Whether the second half of many looks shows nothing that the first had not: no line, no variable, and hardly a new page."""
+        pids = [seen.pid for seen in look.living]
+        self._shown.append((look.at, sum(map(proc.faults, pids)), self._means.fingerprint(pids)))
+        if len(self._shown) < LOOKS * 3 // 4 or look.at - self._shown[0][0] < min(SPIN, self.patience.seconds):
             return False
-        self._asked = look.at
-        now = self._means.fingerprint([seen.pid for seen in look.living])
-        if not now or self._same is None or self._same[1] != now:
-            self._same = (look.at, now) if now else None
-            return False
-        return look.at - self._same[0] >= span
+        first, second = self._shown[: len(self._shown) // 2], self._shown[len(self._shown) // 2 :]
+        new = {shown for _, _, shown in second} - {shown for _, _, shown in first}
+        touched = second[-1][1] - first[0][1]
+        self._shown = second
+        return not new and abs(touched) < FAULTS and () not in {shown for _, _, shown in second}
 
     def _end(self, look: Look, why: str) -> None:
         """The picture first: a signal leaves nothing to see."""

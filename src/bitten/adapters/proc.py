@@ -75,6 +75,12 @@ def moved(pid: int) -> int:
     return int(lines.get(b"rchar", 0)) + int(lines.get(b"wchar", 0))
 
 
+def faults(pid: int) -> int:
+    """Pages that it, and children that it waited for, touched for the first time."""
+    fields = content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return int(fields[7]) + int(fields[8]) if len(fields) > 8 else 0
+
+
 def descriptor(pid: int, number: int) -> str:
     """What a descriptor leads to; empty where that can't be told."""
     try:

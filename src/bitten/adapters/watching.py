@@ -80,9 +80,9 @@ class Look:
 
 
 class Watch:
-    """The thread, and what it gathers. `looked` is told of every look, in the thread."""
+    """The thread, and what it gathers. `looked` is told of every look, in the thread, and says how soon it wants the next one."""
 
-    def __init__(self, looked: Callable[[Look], None] = lambda _: None) -> None:
+    def __init__(self, looked: Callable[[Look], float] = lambda _: LAST) -> None:
         self._looked = looked
         self.pid, self.began = 0, time.monotonic()
         self._known: dict[tuple[int, int], tuple[Seen, int]] = {}
@@ -134,8 +134,7 @@ class Watch:
             before = now
             if not look.living:
                 return
-            self._looked(look)
-            period = min(LAST, period * SLOWER, self._until_full(look))
+            period = min(period * SLOWER, self._looked(look), self._until_full(look))
 
     def _look(self, now: float, late: bool = False) -> Look:
         self._looks += 1
