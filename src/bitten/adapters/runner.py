@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,7 +46,9 @@ class HereRunner:
     say: Callable[[str], None] = lambda _: None
 
     @contextmanager
-    def running(self, command: Command, sitting: Sitting, expected: Sequence[str] = (), *, full_tty: bool = False) -> Iterator[Ran]:
+    def running(
+        self, command: Command, sitting: Sitting, expected: Sequence[str] = (), *, full_tty: bool = False, native: bool = False
+    ) -> Iterator[Ran]:
         """What it shows is in the sitting until that ends: a kill before then loses none of it, nor does a hang-up in this context.
 
         Raises: Unable, when the command can't be started.
@@ -55,6 +57,8 @@ class HereRunner:
         tape = Tape(sitting.output)
         env = {**os.environ, **command.env}
         env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
+        if native:
+            env.update(_back_door(env))
         beside = Beside(tape, sitting.folder, self.root, self.patience, self.say, note=os.isatty(2))
 
         def started(pid: int) -> None:
@@ -72,6 +76,12 @@ class HereRunner:
                 lambda: beside.told(observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched(), beside.heard)),
                 sitting.folder,
             )
+
+
+def _back_door(env: Mapping[str, str]) -> dict[str, str]:
+    from bitten.adapters import native  # noqa: PLC0415 - few ask for it
+
+    return native.env_for(env)
 
 
 def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Observed | None:

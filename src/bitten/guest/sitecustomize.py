@@ -22,7 +22,7 @@ def _invite(here):
     # type: (str) -> None
     import os
 
-    if sys.version_info >= (3, 8) and os.environ.get("BITTEN_SPOOL"):
+    if sys.version_info >= (3, 8) and (os.environ.get("BITTEN_SPOOL") or os.environ.get("BITTEN_SPOOLS")):
         _load(here, "_bitten_hook").install(here, lambda name: _load(here, name))
 
 
@@ -85,4 +85,5 @@ def _compiled(source):
         return compile(file.read(), source, "exec", dont_inherit=True)
 
 
-_boot()
+if __name__ == "sitecustomize":  # the back door (native.c) takes only what it needs
+    _boot()

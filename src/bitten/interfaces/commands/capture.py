@@ -34,9 +34,12 @@ NOTES = 5
 @click.option("--expect", "expectations", multiple=True, metavar="EXPR", help="What must hold afterwards; may be repeated.")
 @click.option("--hang-after", metavar="DURATION", help="End COMMAND after so long without output and CPU: 90, 5m, 1h; 0 for never.")
 @click.option("--full-tty", is_flag=True, help="Give COMMAND a terminal of its own, as `script` does; then ^Z does nothing.")
+@click.option("--native", is_flag=True, help="Reach Pythons started with -I, -E, -S or a PYTHONPATH of their own (needs a C compiler).")
 @click.option("--trace-handled", is_flag=True, help="Also record exceptions that the program swallows (Python 3.12 and later).")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def run(expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, trace_handled: bool, command: tuple[str, ...]) -> int:
+def run(
+    expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, native: bool, trace_handled: bool, command: tuple[str, ...]
+) -> int:
     """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
 
     It prints what it prints and exits as it exits; 65 when it exits 0 but an expectation was missed, 124 when it hung.
@@ -51,7 +54,8 @@ def run(expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, t
     ran: Ran | None = None
     missed, typed = False, Command(command, str(Path.cwd()), {"BITTEN_HANDLED": "1"} if trace_handled else {})
     try:
-        with house.sitting() as sitting, house.runner(hang_after).running(typed, sitting, expectations, full_tty=full_tty) as ran:
+        runner = house.runner(hang_after)
+        with house.sitting() as sitting, runner.running(typed, sitting, expectations, full_tty=full_tty, native=native) as ran:
             missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
     except (Exception, KeyboardInterrupt) as error:
         if ran is None:
