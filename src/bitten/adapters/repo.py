@@ -89,7 +89,7 @@ class GitRepo:
         as_known = {path: entry for path, entry in tracked.items() if self._stays_as_known(path, entry)}
         is_real = cache(lambda folder: os.path.realpath(folder) == folder)
         on_disk = [path for path in tracked if path not in as_known and self._is_there(path, is_real)]
-        known = [Entry(entry.mode, entry.blob, path) for path, entry in as_known.items()]
+        known = [Entry(entry.mode.removeprefix("S"), entry.blob, path) for path, entry in as_known.items()]
         return self._store.photograph(on_disk, known, new=self._texts(path for path in self._listed_untracked() if path not in tracked))
 
     def difference(self, old: str, new: str, without: Collection[str] = ()) -> Difference:

@@ -28,7 +28,7 @@ class Unlike:
 
 
 def unlike(git: Git, quietly: Sequence[str], name: str, patience: float) -> Unlike | None:
-    """None where every file must be read: a merge is under way, the person told git to overlook changes, or line endings are converted.
+    """None where every file must be read: in a merge or a sparse checkout, or where git was told to overlook changes or convert line endings.
 
     `name` is the folder of ours, which no photograph holds.
     """
@@ -44,11 +44,8 @@ def unlike(git: Git, quietly: Sequence[str], name: str, patience: float) -> Unli
     if None in (listed, differing, filtered, others, index) or (endings or b"false").strip().lower() not in (b"false", b"no", b"off", b"0"):
         return None
     assert listed is not None
-    special = [line for line in listed.split(b"\0") if line and not line.startswith((b"H 100", b"H 120", b"H 160"))]
-    if any(not line.startswith(b"S ") for line in special) or f"{name}/".encode() in listed:
-        return None
-    sparse = [os.fsdecode(line.partition(b"\t")[2]) for line in special]
-    there = [path for path in sparse if os.path.lexists(git.folder / path)]
-    read = dict.fromkeys((*paths_in(differing or b""), *paths_in(filtered or b""), *there))
+    is_plain = all(line.startswith((b"H 100", b"H 120", b"H 160")) for line in listed.split(b"\0") if line)
     place = Path(os.fsdecode(index or b"").rstrip("\n"))
-    return Unlike(place, tuple(read), tuple(paths_in(others or b""))) if place.is_file() else None
+    if not is_plain or f"{name}/".encode() in listed or not place.is_file():
+        return None
+    return Unlike(place, tuple(dict.fromkeys((*paths_in(differing or b""), *paths_in(filtered or b"")))), tuple(paths_in(others or b"")))
