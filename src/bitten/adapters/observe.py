@@ -55,7 +55,7 @@ def _with_text(story: guest_facts.Story, text: str, root: Path) -> guest_facts.S
     from bitten.adapters import pasted  # noqa: PLC0415 - the guest sees most failures
 
     told = pasted.crashes(text, root)
-    if not told or any(_alike(told[0], crash) for crash in story.crashes):
+    if not told or not (told[0].frames or told[0].message) or any(_alike(told[0], crash) for crash in story.crashes):
         return story
     seen = (replace(crash, role="context") for crash in story.crashes if not any(_alike(each, crash) for each in told))
     return replace(story, crashes=(*told, *seen)[: pasted.MOST], notes=(*story.notes, pasted.UNSEEN))
