@@ -28,7 +28,7 @@ class Unlike:
 
 
 def unlike(git: Git, quietly: Sequence[str], name: str, patience: float) -> Unlike | None:
-    """None where every file must be read: in a merge or a sparse checkout, or where git was told to overlook changes or convert line endings.
+    """None where every file must be read: in a merge, a sparse checkout, or where git was told to overlook changes or convert endings.
 
     `name` is the folder of ours, which no photograph holds.
     """
