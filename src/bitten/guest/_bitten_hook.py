@@ -53,6 +53,7 @@ class Log:
     fd, inode, pid = -1, 0, 0
     left = SIZE
     faults_are_ours = False
+    held: list[dict[str, Any]] | None = None  # of a process that a shell's hook reached, and that has no exception to tell
 
     @classmethod
     def write(cls, line: bytes) -> None:
@@ -103,7 +104,10 @@ def emit(kind: str, **fields: Any) -> None:
     was = set_busy(True)
     try:
         fields.update(k=kind, t=time())
-        Log.write((repr(fields) + "\n").encode("utf-8", "backslashreplace"))
+        if Log.held is None:
+            Log.write((repr(fields) + "\n").encode("utf-8", "backslashreplace"))
+        else:
+            load("_bitten_later").hold(fields)
     except Exception:
         pass
     finally:
@@ -161,6 +165,8 @@ def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> No
             return
         if Budget.affords(exc, tb, is_caught):
             _record(exc, tb, how, 0.1 if is_caught else 0.25)
+            if Log.held is not None:
+                load("_bitten_later").told(exc, tb, how)
     except KeyboardInterrupt:
         raise  # the person's, not ours to keep
     except BaseException as error:  # a stranger's object may even exit: then from its own place, not from here
@@ -201,7 +207,7 @@ def _record(exc: BaseException, tb: TracebackType | None, how: str, seconds: flo
     for _ in range(3):  # a signal that came before they were held fires once in here: torch's SIGCHLD handler raises
         try:
             found = load("_bitten_snap").snapshot(exc, tb, seconds, calm=Where.is_forked, ask=how != "exit-in-except")
-            emit("exc", how=how, exc=found, sightings=_sightings(tb or exc.__traceback__))
+            emit("exc", how=how, exc=found, sightings=_sightings(type(exc), tb or exc.__traceback__))
             _tell_boundary(exc, tb, found["msg"])
             if how not in CAUGHT:
                 load("_bitten_maps").tell(tb or exc.__traceback__)
@@ -222,8 +228,9 @@ def _tell_boundary(exc: BaseException, tb: TracebackType | None, message: str) -
         emit("hookerr", where="boundary", err=type(error).__name__)
 
 
-def _sightings(tb: TracebackType | None) -> list[Any]:
-    if not os.environ.get("BITTEN_PROBES"):
+def _sightings(kind: type[BaseException], tb: TracebackType | None) -> list[Any]:
+    """^C is nobody's bug; and CPython forgets that one is under way, and exits 1, once an import for a probe evaluates a string."""
+    if not os.environ.get("BITTEN_PROBES") or issubclass(kind, KeyboardInterrupt):
         return []
     found: list[Any] = load("_bitten_probe").at_crash(tb)
     watch = sys.modules.get("_bitten_watch")
@@ -320,11 +327,14 @@ def _after_fork() -> None:
         Where.is_forked = True
         Log.left = SIZE
         Budget.renew()
+        if Log.held is not None:
+            load("_bitten_later").forked()
         emit("fork", pid=os.getpid(), ppid=os.getppid())
         if Log.faults_are_ours:
             sys.modules["faulthandler"].disable()
             watch_faults()
-        answer_dumps()
+        if Log.held is None:
+            answer_dumps()
         if parents not in (-1, Log.fd):
             os.close(parents)
         for name in ("_bitten_seen", "_bitten_watch"):
@@ -346,8 +356,9 @@ def install(here: str, loader: Callable[[str], Any]) -> None:
     _LISTENERS.update(load("_bitten_seen").LISTENERS)
     patches = load("_bitten_patches")
     patches.start()
-    watch_faults()
-    answer_dumps()
+    if Log.held is None:  # both need a file from the start
+        watch_faults()
+        answer_dumps()
     import atexit  # noqa: PLC0415 - built in
 
     atexit.register(_at_exit)
@@ -361,7 +372,10 @@ def install(here: str, loader: Callable[[str], Any]) -> None:
 
 
 def _settle(here: str) -> None:
-    Where.here, Where.spool = here, os.environ["BITTEN_SPOOL"]
+    Where.here, Where.spool = here, os.environ.get("BITTEN_SPOOL", "")
+    base = os.environ.get("BITTEN_SPOOLS")
+    if base and (not Where.spool or Where.spool.startswith(base + "/")):
+        Where.spool = load("_bitten_later").begin(base)
     try:  # noqa: SIM105 - as above
         Where.start = os.getcwd()  # noqa: PTH109 - as above
     except OSError:
@@ -374,13 +388,13 @@ def _settle(here: str) -> None:
 
 def _hello() -> None:
     scrub = load("_bitten_redact").scrub
-    argv = scrub("\0".join(_argv())[:8000]).split("\0")
+    words = scrub("\0".join(argv())[:8000]).split("\0")
     env = {name: os.environ[name] for name in ALLOWED if name in os.environ}
-    emit("hello", pid=os.getpid(), ppid=os.getppid(), exe=sys.executable, v=list(sys.version_info[:3]), argv=argv, cwd=Where.start,
+    emit("hello", pid=os.getpid(), ppid=os.getppid(), exe=sys.executable, v=list(sys.version_info[:3]), argv=words, cwd=Where.start,
          prefix=sys.prefix, path=list(sys.path), env=env, enc=[sys.getfilesystemencoding(), getattr(sys.stdout, "encoding", "")])
 
 
-def _argv() -> list[str]:
+def argv() -> list[str]:
     """The whole command line; before 3.10 only the system knows it at this hour."""
     if hasattr(sys, "orig_argv"):
         return list(sys.orig_argv)

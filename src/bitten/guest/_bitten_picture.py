@@ -39,7 +39,7 @@ def attach(module: Any) -> None:
 def begin() -> None:
     """Once a process; never raises."""
     try:
-        if os.getpid() not in _waiting:
+        if os.getpid() not in _waiting and hook.Log.held is None:
             _waiting.add(os.getpid())
             path = f"{hook.Where.spool}/ask{os.getpid()}"
             os.mkfifo(path, 0o600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bitten.core.case import Note, Recurrence
@@ -17,15 +18,20 @@ if TYPE_CHECKING:
     from bitten.interfaces.wiring import House, OpenCase
 
 
-def arrived(house: House, observed: Observed, verb: str, came: str, expected: Sequence[Prediction] = ()) -> OpenCase:
-    """The open case of this command that has this failure already, else a new one. `came` says from where.
+def arrived(
+    house: House, observed: Observed, verb: str, came: str, expected: Sequence[Prediction] = (), spool: Path | None = None
+) -> OpenCase:
+    """The open case of this command that has this failure already, else a new one. `came` says from where; a guest wrote the `spool`.
 
     Raises: Refused `nothing-failed`.
     """
     known = cases_of(house, observed.run)
     failure = capture.failed(observed, tuple(expected) or expected_of(known))
     same = same_failure(failure, known)
-    case = same or house.begin(capture.photographed(failure, house.repo), text.title(failure))
+    if same is None:
+        failure = capture.photographed(failure, house.repo)
+        failure = house.survey(spool).around(failure) if spool else failure
+    case = same or house.begin(failure, text.title(failure))
     case.complete(observed)
     with case.visited(verb):
         case.add([Note("linked", came)])

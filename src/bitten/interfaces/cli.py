@@ -12,6 +12,7 @@ from bitten import __version__
 
 COMMANDS = {
     "run": "capture", "expect": "capture", "capture": "elsewhere",
+    "shell-hook": "elsewhere", "pick": "elsewhere",
     "diagnose": "causes", "suspect": "causes", "check": "causes", "confirm": "causes", "reject": "causes",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",

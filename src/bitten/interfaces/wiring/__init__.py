@@ -13,8 +13,9 @@ from .single import end_like, keep_report, lay_out, mend, picture_of, proofs, re
 if TYPE_CHECKING:
     from bitten.adapters.runner import Ran
     from bitten.adapters.sizes import Tidied
+    from bitten.adapters.spools import Left
 
 __all__ = [
-    "House", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "picture_of", "proofs",
+    "House", "Left", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "picture_of", "proofs",
     "recent_events", "redact",
 ]  # fmt: skip

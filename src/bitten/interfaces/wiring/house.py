@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bitten.adapters.repo import GitRepo
     from bitten.adapters.runner import HereRunner
     from bitten.adapters.sizes import Tidied
+    from bitten.adapters.spools import Left
     from bitten.adapters.survey import Survey
 
 # ruff: noqa: PLC0415 - as in open_case
@@ -143,6 +144,20 @@ class House:
         case = self.load(self.cases.create(text.title(arrival.failure), lambda folder: shipping.lay(folder, arrival, came, redact)))
         with case.visited("import"):
             return case, arrival.differing(self.repo)
+
+    def crashes(self) -> list[Left]:
+        """What Pythons of this user's shells with the hook left, newest first."""
+        from bitten.adapters import spools
+
+        return spools.left(redact)
+
+    def shell(self, name: str, *, off: bool) -> str:
+        """What puts the guest into a shell's Pythons, or takes it out, for that shell to read."""
+        from bitten.adapters import shell_hook, spools
+
+        changes = shell_hook.without(os.environ) if off else shell_hook.variables(
+            spools.base(), places.cache(), self.knowledge.probe_paths(), os.environ)
+        return shell_hook.script(changes, name)
 
     def takes_too_much(self) -> bool:
         from bitten.adapters import sizes
