@@ -70,12 +70,12 @@ class HereRunner:
             ended = beside.ended(ended)  # noqa: PLW2901 - the same end, with what the watch knows of it
             sitting.ended(ended, tape.marks)
             run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal, ended.hung)
-            yield Ran(
-                run,
-                ended.interrupted,
-                lambda: beside.told(observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched(), beside.heard)),
-                sitting.folder,
-            )
+
+            def read() -> Observed:
+                seen = observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched(), beside.heard, native)
+                return beside.told(seen)
+
+            yield Ran(run, ended.interrupted, read, sitting.folder)
 
 
 def _back_door(env: Mapping[str, str]) -> dict[str, str]:
@@ -98,7 +98,7 @@ def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Obser
 
 def observed(
     command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact, watched: Watched = NOTHING,
-    heard: int | None = None,
+    heard: int | None = None, has_native: bool = False,
 ) -> Observed:  # fmt: skip
     """`watched` is what was seen of its processes from beside: nothing, where bitten did not live to see its end.
 
@@ -110,4 +110,16 @@ def observed(
     both = tape.read(until=heard) if stdout and stderr else stdout or stderr
     tape.close()
     seen = observe(ran(command, ended.exit, ended.signal, ended.seconds, ended.hung), (stdout, stderr, both), spool, root, redact)
-    return replace(seen, interrupted=ended.interrupted)
+    return replace(_with_unseen(seen, command, watched, spool, redact, has_native), interrupted=ended.interrupted)
+
+
+def _with_unseen(seen: Observed, command: Command, watched: Watched, spool: Path, redact: Redact, has_native: bool) -> Observed:
+    """Each process that checked in has its log."""
+    from bitten.adapters import pasted, unseen  # noqa: PLC0415 - as above
+
+    from_text = pasted.UNSEEN in seen.surroundings.notes
+    if seen.run.ended_well or not (from_text or unseen.matters(seen.crashes)):
+        return seen
+    met = {int(log.stem[1:]) for log in spool.glob("p*.log") if log.stem[1:].isdigit()}
+    words = unseen.notes(command, watched.processes, met, seen.output, redact, has_native)
+    return replace(seen, surroundings=replace(seen.surroundings, notes=(*seen.surroundings.notes, *words)))
