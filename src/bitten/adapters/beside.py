@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 # Each late import here serves a command that hangs, or fills its memory; all others end without them.
 # ruff: noqa: PLC0415
 
-NEARLY_FULL = 0.92
-"""Share of the memory limit at which the largest process is looked at: the kill leaves no stack."""
+NEARLY_FULL, FILLING, SOON = 0.92, 0.6, 0.5
+"""Shares of the memory limit at which the largest process is looked at, since the kill leaves no stack: the second where it
+grows so fast that the limit is met within as many seconds as the last."""
+TAKES = 3
 FROZEN = "when-it-hung"
 
 
@@ -38,6 +40,7 @@ class Beside:
         self._hang = HangWatch(patience, means, NOTE if note else 0.0)
         self._watch = Watch(self._looked)
         self._at_limit: Picture | None = None
+        self._takes, self._grew = 0, (0.0, 0)
         self._tape = tape
         self.heard: int | None = None
 
@@ -83,24 +86,30 @@ class Beside:
         return replace(observed, surroundings=around, facts={**end.facts, **observed.facts})
 
     def _looked(self, look: Look) -> float:
-        if self._at_limit is None and (full := self._is_nearly_full(look)):
-            self._at_limit = self._of_largest(look, full)
+        if self._takes < TAKES and (full := self._is_nearly_full(look)):
+            self._take_largest(look, full)
         return self._hang.looked(look)
 
     def _is_nearly_full(self, look: Look) -> str:
-        """Which limit is nearly met, in words; a tree far below it costs no further look."""
+        """How full, in words; a tree far below its limit costs no further look."""
         group = memory.tightest(self._watch.before)
-        if group is not None and look.rss > group.limit / 2:
-            used = memory.group(group.path).used
-            if used > NEARLY_FULL * group.limit:
-                return f"{used / group.limit:.0%} of the memory limit"
-        return ""
+        if group is None or look.rss < group.limit / 2:
+            return ""
+        used = memory.group(group.path).used
+        (then, had), self._grew = self._grew, (look.at, used)
+        pace = (used - had) / max(look.at - then, 0.01) if then else 0.0
+        soon = used > FILLING * group.limit and used + pace * SOON > group.limit
+        return f"{used / group.limit:.0%} of the memory limit" if soon or used > NEARLY_FULL * group.limit else ""
 
-    def _of_largest(self, look: Look, full: str) -> Picture:
+    def _take_largest(self, look: Look, full: str) -> None:
+        """The last one that came before the kill is kept."""
         from bitten.adapters.picture import picture_of
 
+        self._takes += 1
         largest = max(look.living, key=lambda seen: seen.rss)
-        return replace(picture_of([largest.pid], self._root, look.at), notes=(f"taken at {full}",))
+        taken = picture_of([largest.pid], self._root, look.at)
+        if any(process.stack for process in taken.processes):
+            self._at_limit = replace(taken, notes=(*taken.notes, f"taken at {full}"))
 
     def _picture(self, look: Look) -> Picture:
         from bitten.adapters.picture import picture_of

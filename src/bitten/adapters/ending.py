@@ -65,8 +65,8 @@ class Ending:
 
 def read(run: Run, watched: Watched, printed: str) -> Ending:
     """What this end means, the most certain first. `printed` is its output, redacted."""
-    kills, full = tuple(_of_memory(run, watched)), tuple(_of_shm(run, watched, printed))
-    return Ending((*kills, *full, *_of_the_end(run, watched, printed)), _facts(watched))
+    words = (*_of_memory(run, watched), *_of_shm(run, watched, printed), *_of_the_end(run, watched, printed, bool(killed(watched))))
+    return Ending(words, _facts(watched))
 
 
 def _facts(watched: Watched) -> Facts:
@@ -107,7 +107,7 @@ def _of_memory(run: Run, watched: Watched) -> Iterator[str]:
     yield f"Out of memory: the kernel killed {processes} of this command{limit}." if watched.before.groups else (
         f"Out of memory: the kernel killed {processes} on this machine while the command ran; which ones is not known.")
     if victim := _victim(watched):
-        yield f"{_called(victim)} (pid {victim.pid}) had the most memory of those that ended: {_size(victim.rss)} when last seen."
+        yield f"{_called(victim)} (pid {victim.pid}) had the most memory of those that ended, {_size(victim.peak_rss)}."
     yield _curve(watched)
 
 
@@ -116,11 +116,12 @@ def _risen(watched: Watched, path: str) -> bool:
 
 
 def _victim(watched: Watched) -> Seen | None:
-    """Of those that were gone before the last look, or with the command, the one with the most memory."""
+    """The one with the most memory, those first that were gone, or had lost it, before the last look: the kernel chooses alike."""
     last = max((seen.last for seen in watched.processes), default=0.0)
-    gone = [seen for seen in watched.processes if seen.last < last] or list(watched.processes)
-    root = [seen for seen in watched.processes[:1] if seen.rss >= max((each.rss for each in gone), default=0)]
-    return max([*gone, *root], key=lambda seen: seen.rss, default=None)
+    gone = [seen for seen in watched.processes if seen.last < last or seen.rss < seen.peak_rss / 2]
+    largest = max(watched.processes, key=lambda seen: seen.peak_rss, default=None)
+    lost = max(gone, key=lambda seen: seen.peak_rss, default=None)
+    return lost if lost and largest and lost.peak_rss > largest.peak_rss / 2 else largest
 
 
 def _curve(watched: Watched) -> str:
@@ -176,7 +177,10 @@ def _name(number: int) -> str:
         return ""
 
 
-def _of_the_end(run: Run, watched: Watched, printed: str) -> Iterator[str]:
+def _of_the_end(run: Run, watched: Watched, printed: str, explained: bool) -> Iterator[str]:
+    """`explained`: the counters have said already who killed."""
+    if explained and _killed_by(run, printed) == signal.SIGKILL:
+        return
     if run.signal:
         yield f"{_name(run.signal) or f'Signal {run.signal}'} ended it: {meaning(run.signal)}."
         yield from _printed(run.signal, printed)
@@ -184,8 +188,21 @@ def _of_the_end(run: Run, watched: Watched, printed: str) -> Iterator[str]:
         yield from _of_code(run, watched, printed)
 
 
+def _killed_by(run: Run, printed: str) -> int | None:
+    recipe = _recipe(printed)
+    if run.signal or recipe is None:
+        return _signal(run)
+    return recipe[1] - 128 if recipe[1] else _by_words(recipe[2])
+
+
 def meaning(number: int) -> str:
     return SIGNALS.get(_name(number), "no handler of the program's caught it")
+
+
+def _by_words(words: str) -> int | None:
+    """The signal that a shell or make means by `Killed` or `Segmentation fault (core dumped)`."""
+    named = re.sub(r" \(core dumped\)$", "", words)
+    return next((each for each in signal.Signals if signal.strsignal(each) == named), None)
 
 
 def _of_code(run: Run, watched: Watched, printed: str) -> Iterator[str]:
@@ -215,9 +232,8 @@ def _recipe(printed: str) -> tuple[str, int | None, str] | None:
 def _of_recipe(target: str, code: int | None, words: str, printed: str) -> Iterator[str]:
     """make's own code is 2 whatever its recipe did."""
     if code is None:
-        named = re.sub(r" \(core dumped\)$|\.\s*Stop\.$", "", words)
-        number = next((each for each in signal.Signals if signal.strsignal(each) == named), None)
-        yield f"The recipe of `{target}` ended: {words}" + (f" ({number.name}: {meaning(number)})." if number else ".")
+        number = _by_words(words)
+        yield f"The recipe of `{target}` ended: {words}" + (f" ({_name(number)}: {meaning(number)})." if number else ".")
         yield from _printed(number, printed) if number else ()
     elif name := _name(code - 128):
         yield f"The recipe of `{target}` ended with {code}, a shell's word for {name}: {meaning(code - 128)}."

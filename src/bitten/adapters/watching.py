@@ -166,12 +166,12 @@ class Watch:
             return None
         key = (pid, stat.since)
         old = self._known.get(key)
-        if old is None or old[1] != stat.image or old[0].name != stat.name:
+        if old is None or (stat.image and (old[1], old[0].name) != (stat.image, stat.name)):  # one that is dying has no image left
             first, peak = (old[0].first, old[0].peak_rss) if old else (now, 0)
             old = (replace(_introduced(pid, stat), first=first, peak_rss=peak), stat.image)
             self._count(pid, old[0].cgroup)
         seen = replace(old[0], last=now, rss=stat.rss, peak_rss=max(stat.rss, old[0].peak_rss), cpu=stat.cpu, state=stat.state)
-        self._known[key] = (seen, stat.image)
+        self._known[key] = (seen, stat.image or old[1])
         return seen, stat.threads
 
     def _count(self, pid: int, cgroup: str) -> None:
