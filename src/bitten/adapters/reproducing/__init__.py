@@ -1,0 +1,112 @@
+"""The reproducer: a program of at most ten lines that fails as the command did, written from the failing call's arguments, and tried.
+
+Nothing of the command is run again. Knows the guest's record of the failing call and the person's source files; no case.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bitten.core.case import Reproducer
+from bitten.core.failure import Failure
+from bitten.core.signature import masked
+
+from .boundary import Boundary, boundary
+from .calls import calls
+from .expressions import expressions, histories
+from .kinds import kinds
+from .people import People
+from .program import Program
+from .trial import Bench, bench, environment
+
+SECONDS = 20.0
+MOST = 24
+"""Programs that are tried."""
+
+
+def reproducer(failure: Failure, record: Mapping[str, Any], interpreter: str, root: Path, seconds: float = SECONDS) -> Reproducer:
+    """The shortest that was found to fail alike, or why there is none. `record` is the guest's, of the root exception."""
+    began = time.monotonic()
+    found = _found(failure, record, interpreter, root, seconds)
+    return replace(found, seconds=round(time.monotonic() - began, 2))
+
+
+def _found(failure: Failure, record: Mapping[str, Any], interpreter: str, root: Path, seconds: float) -> Reproducer:
+    if failure.root is None:
+        return Reproducer(why="no exception was seen, so there is no failing call to make anew")
+    if not record or not interpreter or not Path(interpreter).exists():
+        return Reproducer(why="the arguments of the failing call were not seen")
+    told = boundary(record)
+    if told.type in ("MemoryError", "KeyboardInterrupt", "SystemExit"):
+        return Reproducer(why=f"{told.type} tells of the whole process, not of one call")
+    programs = tuple(candidates(told))
+    if not programs:
+        return Reproducer(why="no library call at the border of your code, and no short function of yours, can be made from what is known")
+    want = (told.type, masked(told.message), told.last)
+    with bench(root, failure.run.command.cwd, interpreter, environment({**failure.run.command.env}), want, seconds) as place:
+        return _tried(place, programs, told)
+
+
+def _tried(place: Bench, programs: tuple[Program, ...], told: Boundary) -> Reproducer:
+    shown = place.first_alike(programs)
+    if shown is None:
+        late = ", until the time was up" if time.monotonic() > place.until - 1 else ""
+        return Reproducer(why=f"{len(programs)} were tried{late}; none fails alike: it may hang on values or a history that are not kept")
+    if not place.confirmed(shown):
+        return Reproducer(shown.code, shows=shown.words, why="it failed alike once, but not again in a process of its own")
+    return Reproducer(shown.code, True, shown.words, about=_about(shown.program, told))
+
+
+def _about(program: Program, told: Boundary) -> str:
+    """What it leaves out."""
+    if program.about:
+        return program.about
+    parts = []
+    if program.path:
+        parts.append("It imports your own modules.")
+    if any(word in program.text for word in ("rand(", "randn(", "full(", "linspace(", "zeros(")):
+        parts.append("Its values are drawn anew, with the shapes and kinds of the failing ones, made smaller where it still fails.")
+    return " ".join([*parts, *_items(told)])
+
+
+def _items(told: Boundary) -> Iterator[str]:
+    """For a batch that can't be put together: which items of the data set those are."""
+    fetch = next((frame for frame in told.frames if frame.function == "fetch" and "possibly_batched_index" in frame.values), None)
+    batch = next((frame for frame in told.frames if "batch" in frame.values and frame.values["batch"][0] == "l"), None)
+    if fetch is None or batch is None or fetch.values["possibly_batched_index"][0] != "l":
+        return
+    numbers = [item[1] for item in fetch.values["possibly_batched_index"][1] if item[0] == "v"]
+    forms = [_form(item) for item in batch.values["batch"][1]]
+    other = next((at for at, form in enumerate(forms) if form != forms[0]), None)
+    if other is not None and other < len(numbers):
+        yield f"The smallest failing part of the data: dataset[{numbers[0]}] and dataset[{numbers[other]}]."
+
+
+def _form(spec: Any) -> object:
+    """A value's shape and kind, without what it holds."""
+    if spec and spec[0] == "t":
+        return (spec[1]["shape"], spec[1]["dtype"])
+    if spec and spec[0] == "a":
+        return (spec[1]["shape"], spec[1]["dtype"])
+    if spec and spec[0] in ("v", "f"):
+        return spec[0]
+    return [_form(each) if isinstance(each, list | tuple) else each for each in spec]
+
+
+def candidates(told: Boundary) -> list[Program]:
+    """The programs worth trying, the shortest first; those that a failing import or syntax needs before all others."""
+    people = People()
+    first = _fitting(kinds(told, people))
+    plain = _fitting([*expressions(told, people), *calls(told, people)])
+    last = _fitting(histories(told, people))
+    rest = sorted((each for each in plain if each not in first), key=Program.cost)
+    later = sorted((each for each in last if each not in plain), key=Program.cost)
+    return [*first, *rest[:MOST], *later[:MOST]]
+
+
+def _fitting(programs: Iterable[Program]) -> list[Program]:
+    return [each for each in dict.fromkeys(programs) if each.fits]
