@@ -52,10 +52,12 @@ PROGRAMS: dict[str, tuple[dict[str, str], list[str]]] = {
     "stdin": ({"a.py": ""}, ["-c", "import sys; print(sys.argv); x = [1]; x[3]"]),
     "signal": ({"a.py": "import signal, os\nos.kill(os.getpid(), signal.SIGTERM)"}, ["a.py"]),
     "int signal": ({"a.py": "import signal, os\nos.kill(os.getpid(), signal.SIGINT)\nimport time\ntime.sleep(9)"}, ["a.py"]),
+    "int signal and a secret": ({"a.py": "import signal, os, time\ndef f(password):\n    note = 'api_key=' + password\n"
+                                         "    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(9)\nf('hunter2' * 3)"}, ["a.py"]),
     "group": ({"a.py": "raise ExceptionGroup('many', [ValueError(1), KeyError('k')])"}, ["a.py"]),
 }
 SMALL = ("passes", "uncaught", "chained", "print_exc", "logging", "exit seen", "os._exit in except", "SyntaxError", "thread", "RecursionError",
-         "shadowed stdlib", "closerange", "children", "fork", "module")
+         "shadowed stdlib", "closerange", "children", "fork", "module", "int signal and a secret")
 
 
 def same(root: Path, exe: Path | str, argv: list[str], env: dict[str, str]) -> None:

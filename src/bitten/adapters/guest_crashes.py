@@ -245,9 +245,14 @@ def _role(each: Found, root: Found) -> str:
 
 
 def _last_swallowed(found: list[Found]) -> list[Found]:
-    """A program may swallow many; the last ones are nearest to its end."""
-    swallowed = [each for each in found if each.record["how"] == "swallowed"]
-    return [each for each in found if each.record["how"] != "swallowed" or each in swallowed[-_SWALLOWED:]]
+    """A program may swallow many: the first of each place, and of the places those that it came by last, which are nearest to its end."""
+    places: dict[tuple[object, ...], Found] = {}
+    for each in found:
+        if each.record["how"] == "swallowed":
+            last = each.crash.frames[-1:]
+            place = (each.pid, each.crash.type, *((frame.file, frame.line) for frame in last))
+            places[place] = places.pop(place, each)
+    return [each for each in found if each.record["how"] != "swallowed"] + list(places.values())[-_SWALLOWED:]
 
 
 def _key(each: Found) -> tuple[object, ...]:

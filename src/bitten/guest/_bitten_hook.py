@@ -194,7 +194,7 @@ def _hold_signals() -> Any:
 
 
 def _in_spite_of_handlers(call: Callable[[], Any]) -> Any:
-    for _ in range(3):
+    for _ in range(50):
         try:
             return call()
         except Exception:
@@ -203,13 +203,18 @@ def _in_spite_of_handlers(call: Callable[[], Any]) -> Any:
 
 
 def _record(exc: BaseException, tb: TracebackType | None, how: str, seconds: float) -> None:
-    trouble = ""
+    """^C is nobody's bug, and nothing may be imported for it: CPython forgets that one is under way, and exits 1 instead of dying by
+    SIGINT, once an import evaluates a string, as namedtuple does."""
+    trouble, is_interrupt = "", isinstance(exc, KeyboardInterrupt)
+    if is_interrupt and "re" not in sys.modules:
+        seconds = 0.0  # no variables: their redaction would import it
     for _ in range(3):  # a signal that came before they were held fires once in here: torch's SIGCHLD handler raises
         try:
             found = load("_bitten_snap").snapshot(exc, tb, seconds, calm=Where.is_forked, ask=how != "exit-in-except")
-            emit("exc", how=how, exc=found, sightings=_sightings(type(exc), tb or exc.__traceback__))
-            _tell_boundary(exc, tb, found["msg"])
-            if how not in CAUGHT:
+            emit("exc", how=how, exc=found, sightings=[] if is_interrupt else _sightings(tb or exc.__traceback__))
+            if not is_interrupt:
+                _tell_boundary(exc, tb, found["msg"])
+            if how not in CAUGHT and not is_interrupt:
                 load("_bitten_maps").tell(tb or exc.__traceback__)
             return _tell_modules()
         except Exception as error:
@@ -228,9 +233,8 @@ def _tell_boundary(exc: BaseException, tb: TracebackType | None, message: str) -
         emit("hookerr", where="boundary", err=type(error).__name__)
 
 
-def _sightings(kind: type[BaseException], tb: TracebackType | None) -> list[Any]:
-    """^C is nobody's bug; and CPython forgets that one is under way, and exits 1, once an import for a probe evaluates a string."""
-    if not os.environ.get("BITTEN_PROBES") or issubclass(kind, KeyboardInterrupt):
+def _sightings(tb: TracebackType | None) -> list[Any]:
+    if not os.environ.get("BITTEN_PROBES"):
         return []
     found: list[Any] = load("_bitten_probe").at_crash(tb)
     watch = sys.modules.get("_bitten_watch")
