@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+
 from tests.adapters.project import every_file
 from tests.stories import Project
 
@@ -138,7 +139,7 @@ def test_a_run_that_goes_well_leaves_the_project_as_it_was(tmp_path):
 
 def test_code_that_changes_while_the_command_runs_is_said(tmp_path):
     made = project(tmp_path)
-    made.write("train.py", "import subprocess\nfrom pathlib import Path\n\nPath(__file__).write_text(Path(__file__).read_text() + '\\n')\n1 / 0\n")
+    made.write("train.py", "from pathlib import Path\n\nPath(__file__).write_text(Path(__file__).read_text() + '\\n')\n1 / 0\n")
     done = made.bitten(*RUN)
     assert "train.py changed after the command began" in done.stderr
     assert "train.py changed after the command began" in section((made.case() / "debug.md").read_text("utf-8"), "What happened")

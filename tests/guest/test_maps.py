@@ -1,8 +1,9 @@
-"""Files that no Python call opened: mapped, held by a descriptor, or named by a variable, as they were when nothing caught the exception."""
+"""Files that no Python call opened: mapped, held by a descriptor, or named by a variable when nothing caught the exception."""
 
 from __future__ import annotations
 
 import pytest
+
 from tests.guest.visit import project, python, visit
 
 PROGRAM = """
