@@ -19,6 +19,7 @@ MAY = {
     "testing": {"core", "adapters", "playbook", "steps", "testing"},
     "guest": set(),
     "__main__": {"interfaces", ""},
+    "pytest_plugin": set(),
     "": set(),
 }
 """Room → rooms it may import from; "" is the package itself, which holds the version."""
