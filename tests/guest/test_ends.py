@@ -97,6 +97,14 @@ def test_what_came_by_the_command_line_is_the_persons_own(tmp_path, argv, site):
     assert (crash.site.file, crash.site.line, crash.site.text) == site and crash.site.variables["n"] == "0"
 
 
+def test_a_python_that_leaves_the_guest_behind_by_exec_is_named(tmp_path):
+    program = "import os, sys\nos.execv(sys.executable, [sys.executable, *sys.argv[1:], 'b.py'])"
+    root = project(tmp_path, {"a.py": program, "b.py": "1 / 0"})
+    assert [crash.type for crash in visit(root, "a.py").story.crashes] == ["ZeroDivisionError"]
+    lost = visit(root, "a.py", "-I", name="lost").story
+    assert lost.crashes == () and any("became another Python by exec" in note for note in lost.notes)
+
+
 def test_notes_stand_below_the_message_as_python_prints_them(tmp_path):
     program = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    e.add_note('in shard 7')\n    raise"
     assert visit(project(tmp_path, {"a.py": program}), "a.py").story.crashes[0].message == "division by zero\nin shard 7"

@@ -190,6 +190,14 @@ def _signature(record: Record, reader: Reader, found: list[Found]) -> str:
 # ---------------------------------------------------------------------------------------------- the guest's own trouble
 
 
+def _lost(log: Log) -> Iterator[str]:
+    """A Python that became another one by exec, of which nothing was heard."""
+    last = {int(record["pid"]): record for record in log.records}
+    for pid, record in last.items():
+        if record["k"] == "exec" and Path(record["p"]).name.startswith("python"):
+            yield f"pid {pid} became another Python by exec, which the guest could not enter:  bitten run --native -- CMD  may let it in"
+
+
 def _unexplained(log: Log, crashes: tuple[Crash, ...]) -> Iterator[str]:
     """A program that left by a number alone may have swallowed the reason."""
     numbers = {str(record["code"]) for record in log.of("exit") if "words" not in record and type(record["code"]) is int}
@@ -201,6 +209,7 @@ def _unexplained(log: Log, crashes: tuple[Crash, ...]) -> Iterator[str]:
 def _notes(log: Log) -> Iterator[str]:
     if not any(log.of("hello")):
         yield "no Python checked in: the guest saw nothing of this run"
+    yield from _lost(log)
     if log.torn:
         yield f"{log.torn} line{'s' if log.torn > 1 else ''} of the guest's log could not be read"
     troubles = dict.fromkeys(f"the guest had trouble in {record['where']}: {record['err']}" for record in log.of("hookerr"))

@@ -18,7 +18,7 @@ _NEEDS: dict[object, set[str]] = {
     "config": {"p"},
     "data": {"p", "n"}, "wrote": {"p"}, "net": {"host"}, "denied": {"p"}, "sighting": {"probe", "place", "facts", "calls", "finding"},
     "test": {"test", "phase", "result", "error", "message"}, "modules": {"names"}, "hookerr": {"where", "err"},
-    "worker": {"id"}, "dead": {"child", "signal"}, "kill": {"child", "signal"}, "note": {"text"}, "cell": {"f", "n", "src"},
+    "worker": {"id"}, "dead": {"child", "signal"}, "kill": {"child", "signal"}, "note": {"text"}, "exec": {"p"}, "cell": {"f", "n", "src"},
     "boundary": {"type", "msg", "frames"}, "held": {"files"}, "root": {"argv", "cwd"},
 }  # fmt: skip
 _FATAL = "Fatal Python error: "

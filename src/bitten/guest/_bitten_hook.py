@@ -270,6 +270,7 @@ def _torch_settings() -> dict[str, Any]:
 
 _LISTENERS: dict[str, Callable[[Any], None]] = {
     "sys.excepthook": lambda args: capture(args[2], args[3], "uncaught"),
+    "os.exec": lambda args: emit("exec", p=os.fsdecode(args[0])),
     "os.kill": lambda args: _on_kill(*args),
     "sys.unraisablehook": lambda args: capture(args[1].exc_value, args[1].exc_traceback, "unraisable"),
 }
