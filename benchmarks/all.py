@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("startup", "training", "crash", "finish", "command", "output", "snapshot", "redaction")
+NAMES = ("startup", "training", "crash", "finish", "command", "output", "native", "snapshot", "redaction")
 
 
 def main() -> int:

@@ -115,9 +115,10 @@ def test_curses_gets_single_keys_and_leaves_the_terminal_as_it_was(tmp_path, ful
     assert termios.tcgetattr(child.child_fd) == first
 
 
-def test_a_pager_needs_a_terminal_of_its_own_and_then_turns_pages(tmp_path):
+@BOTH
+def test_a_pager_shows_a_page_and_turns_it(tmp_path, full):
     (tmp_path / "long").write_text("".join(f"line {n}.\n" for n in range(500)))
-    child = terminal(tmp_path, "less", str(tmp_path / "long"), full="1", size=(20, 80))
+    child = terminal(tmp_path, "less", str(tmp_path / "long"), full=full, size=(20, 80))
     child.expect_exact("line 18.")
     child.send("G")
     child.expect_exact("line 499.")
@@ -189,3 +190,19 @@ def test_stop_and_go_on_work_under_a_shell(tmp_path):
     shell.sendline("word")
     shell.expect_exact("got word")
     shell.close(force=True)
+
+
+def test_after_the_debugger_s_pager_the_debugger_goes_on(tmp_path):
+    child = terminal(tmp_path, PYTHON, "-c", "breakpoint()\nprint('after')", size=(20, 80))
+    child.expect_exact("(Pdb) ")
+    child.sendline("!import pydoc; pydoc.pager('\\n'.join(f'line {n}.' for n in range(500)))")
+    child.expect_exact("line 18.")
+    child.send("G")
+    child.expect_exact("line 499.")
+    child.send("q")
+    child.expect_exact("(Pdb) ")
+    child.sendline("p 6*7")
+    child.expect_exact("42")
+    child.sendline("c")
+    child.expect_exact("after")
+    assert ended(child) == 0

@@ -30,13 +30,22 @@ class Followed:
         mode[_OUTPUT] &= ~termios.OPOST
         termios.tcsetattr(self._terminal, termios.TCSANOW, mode)
 
-    def follow(self) -> None:
+    def follow(self) -> bool:
+        """Returns whether there was a change."""
         now = termios.tcgetattr(self._terminal)
-        if now != self._seen:
+        changed = now != self._seen
+        if changed:
             self._set(now)
+        return changed
 
-    pause = follow
-    """Before we stop with the command: the shell finds the modes that the command would have left."""
+    @property
+    def takes_single_keys(self) -> bool:
+        """Whether the command asked for each key at once, and not for lines."""
+        return not self._seen[_LOCAL] & termios.ICANON
+
+    def pause(self) -> None:
+        """Before we stop with the command: the shell finds the modes that the command would have left."""
+        self.follow()
 
     def resume(self) -> None:
         """The shell gave back what it found."""
@@ -73,8 +82,11 @@ class Raw:
         termios.tcsetattr(terminal, termios.TCSANOW, own)
         self.resume()
 
-    def follow(self) -> None:
+    takes_single_keys = True
+
+    def follow(self) -> bool:
         """Nothing to follow: the command sets its own terminal."""
+        return False
 
     def pause(self) -> None:
         if self._real is not None:

@@ -26,9 +26,8 @@ class Pump:
         self.selector.register(wake, selectors.EVENT_READ)
         for reader in streams.readers:
             self.selector.register(reader, selectors.EVENT_READ)
-        if streams.keys is not None:
-            self.selector.register(0, selectors.EVENT_READ)
         self.open = set(streams.readers)
+        self._mind_keys()
         self.status: int | None = None
         self.deaf: set[int] = set()
         self._interrupted = self._lags = False
@@ -87,8 +86,14 @@ class Pump:
             self._follow_modes()
 
     def _follow_modes(self) -> None:
-        if self.streams.modes is not None and self.streams.terminal in self.open:
-            self.streams.modes.follow()
+        if self.streams.modes is not None and self.streams.terminal in self.open and self.streams.modes.follow():
+            self._mind_keys()
+
+    def _mind_keys(self) -> None:
+        """Hear what is typed where the command can't by itself."""
+        self._stop_typing()
+        if self.streams.keys is not None and self.streams.wants_keys():
+            self.selector.register(0, selectors.EVENT_READ)
 
     def _pass_on(self, stream: int, data: bytes) -> None:
         """Our own reader may have gone (`| head`): then the command goes on unheard, as long as it would have."""
@@ -115,7 +120,7 @@ class Pump:
     def _type(self) -> None:
         """Keys have come; should the command's terminal have no room for them, no more are read until it has."""
         keys, terminal = self.streams.keys, self.streams.terminal
-        if keys is None or terminal is None or not keys.read():
+        if keys is None or terminal is None or not self.streams.wants_keys() or not keys.read():
             return self._stop_typing()
         keys.pass_on()
         if keys.waiting:

@@ -1,8 +1,9 @@
 """The ends of a command's output, each of its own kind: what was no terminal is a pipe, what was one a pseudo-terminal. Knows no process.
 
 Plainly the command keeps the real terminal as its controlling one and writes to ours, so ^C, ^Z, getpass and pdb work by
-themselves (measured in notes/capture.md, section 3). With a terminal of its own, as `script` would give it, the real one only
-carries keys: then curses may set what it likes, and ^Z stops nobody, since no shell above knows of its session.
+themselves (measured in notes/capture.md, section 3); keys are carried only to a pager, which opens ours by name. With a
+terminal of its own, as `script` would give it, the real one carries all keys: then a program may set what it likes, and ^Z
+stops nobody, since no shell above knows of its session.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import fcntl
 import os
 import pty
 import signal
+import stat
 import struct
 import termios
+from pathlib import Path
 from typing import Any
 
 from bitten.adapters.modes import Followed, Raw
@@ -37,13 +40,28 @@ class Streams:
     def _lay(self) -> None:
         terminals = [stream for stream in (1, 2) if os.isatty(stream)]
         if terminals:
-            reader, writer = pty.openpty()
-            self.terminal, self.modes = reader, Followed(reader)
+            reader, writer = self._open()
+            self.modes = Followed(reader)
             for stream in terminals:
                 self._add(stream, reader, writer)
             self._resized()
         for stream in {1, 2} - set(terminals):
             self._add(stream, *os.pipe())
+
+    def _open(self) -> tuple[int, int]:
+        self.terminal, writer = pty.openpty()
+        os.set_blocking(self.terminal, False)
+        self._name, self._reader = os.ttyname(writer), ""
+        self.keys = Keys(self.terminal) if os.isatty(0) else None
+        return self.terminal, writer
+
+    def wants_keys(self) -> bool:
+        """Whether a program reads keys from the pseudo-terminal, as the pager less does: all others find them at the real one."""
+        if self.modes is None or not self.modes.takes_single_keys:
+            return False
+        if not _leads(self._reader, self._name):
+            self._reader = _reader_of(self._name)
+        return bool(self._reader)
 
     def _add(self, stream: int, reader: int, writer: int) -> None:
         self.readers[reader], self.writers[stream] = stream, writer
@@ -76,13 +94,13 @@ class OwnTerminal(Streams):
     has_session = True
 
     def _lay(self) -> None:
-        self.terminal, writer = pty.openpty()
-        self.modes = Raw(self.terminal)
-        os.set_blocking(self.terminal, False)
-        self._add(1, self.terminal, writer)
-        self._name = os.ttyname(writer)
-        self.keys = Keys(self.terminal) if os.isatty(0) else None
+        reader, writer = self._open()
+        self.modes = Raw(reader)
+        self._add(1, reader, writer)
         self._resized()
+
+    def wants_keys(self) -> bool:
+        return True
 
     def actions(self) -> list[Action]:
         """A session's first terminal that it opens becomes its controlling one."""
@@ -120,6 +138,23 @@ class Keys:
             return
         except OSError:  # the command has ended
             self.waiting = b""
+
+
+def _reader_of(name: str) -> str:
+    """Where below /proc a process of our session has a terminal open for reading alone: one that it inherited could be written too."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            if os.getsid(int(process.name)) == os.getsid(0):
+                for each in (process / "fd").iterdir():
+                    if _leads(str(each), name):
+                        return str(each)
+    return ""
+
+
+def _leads(path: str, name: str) -> bool:
+    with contextlib.suppress(OSError):
+        return str(Path(path).readlink()) == name and stat.S_IMODE(Path(path).lstat().st_mode) == stat.S_IRUSR | stat.S_IXUSR
+    return False
 
 
 def _real_size() -> bytes:
