@@ -27,6 +27,7 @@ class Hard:
 
     `prepare` makes what text can't hold. `needs` names what the machine must have (see needs.py), `pending` what bitten still lacks.
     `varies` tells why two plain runs needn't print the same; `alone` cases are played by `by` itself: no second, plain run beside it.
+    `options` are those of `bitten run`; `around` is a command that either run is put into.
     """
 
     number: int
@@ -45,6 +46,7 @@ class Hard:
     prepare: Callable[[Project], object] = nothing
     by: Callable[[Project, Hard], None] | None = None
     options: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     slow: bool = False
     needs: tuple[str, ...] = ()

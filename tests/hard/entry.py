@@ -9,15 +9,18 @@ from pathlib import Path
 
 import psutil
 
+from bitten.adapters import invitation
 from tests.guest.visit import python
 from tests.hard.case import Hard
 from tests.hard.launch import DIVISION, FAILS, SITE, TRAIN, crash
-from tests.hard.play import Told
+from tests.hard.play import Told, ran
 from tests.stories import Project
 
-NATIVE = "the native helper"
 MARKED = "import sys\nsys.was_here = True\n"
 ASKS = "import sys\nassert sys.was_here\n" + TRAIN
+
+
+OTEL = {f"OTEL_{each}_EXPORTER": "none" for each in ("TRACES", "METRICS", "LOGS")}
 
 
 def _user_site(project: Project) -> None:
@@ -26,9 +29,9 @@ def _user_site(project: Project) -> None:
     next((project.root / "env").glob("lib/python*/site-packages")).joinpath("sitecustomize.py").write_text(MARKED)
 
 
-def missed(number: int, title: str, *command: str, **more) -> Hard:
+def missed(number: int, title: str, *command: str, why: str = "", **more) -> Hard:
     """A Python that the guest can't reach: the case says so, and reads the traceback that was printed."""
-    told = {"files": FAILS, "root": DIVISION, "site": SITE, **more}
+    told = {"files": FAILS, "root": DIVISION, "site": SITE, "says": (rf"did not enter pid \d+ \(.*train.py\): .*{why}",), **more}
     return Hard(number, title, command, "which Python did not let the guest in, and why; the exception and its line, read off its traceback",
                 variant="as it is", **told)
 
@@ -36,11 +39,11 @@ def missed(number: int, title: str, *command: str, **more) -> Hard:
 def native(number: int, title: str, *command: str, **more) -> Hard:
     """The same with the native helper: live values again."""
     return crash(number, title, *command, shows="the exception with live values, by the native helper",
-                 **{"variant": "with `--native`", "options": ("--native",), "needs": ("cc",), "pending": NATIVE, **more})
+                 **{"variant": "with `--native`", "options": ("--native",), "needs": ("cc",), **more})
 
 
 def _both(number: int, title: str, *command: str, **more) -> tuple[Hard, Hard]:
-    return missed(number, title, *command, **more), native(number, title, *command, **more)
+    return missed(number, title, *command, **more), native(number, title, *command, **{name: more[name] for name in more if name != "why"})
 
 
 def _old(version: str, text: str, **more) -> Hard:
@@ -51,6 +54,24 @@ def _old(version: str, text: str, **more) -> Hard:
 
 def _cache_is_ours(told: Told) -> None:
     assert list((told.project.home / ".cache").rglob("_bitten_hook-*.bin"))
+
+
+def full(project: Project, case: Hard) -> None:
+    spool = project.root.parent / "spool"
+    spool.mkdir()
+    _same_in(project, case, spool, "unshare", "-Urm", "sh", "-c",
+             f"mount -t tmpfs -o size=4k none '{spool}' && (head -c 4096 /dev/zero > '{spool}/all'; exec {' '.join(case.command)})")
+
+
+def gone(project: Project, case: Hard) -> None:
+    _same_in(project, case, project.root.parent / "nowhere", *case.command)
+
+
+def _same_in(project: Project, case: Hard, spool: Path, *command: str) -> None:
+    plain = ran(project, case, *case.command)
+    project.env.update(invitation.env_for(spool, project.home, (), False, project.env))
+    done = ran(project, case, *command)
+    assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)
 
 
 SHADOWS = {"src/json.py": "raise ImportError('my json')\n", "src/re.py": "raise ImportError('my re')\n",
@@ -114,13 +135,16 @@ CASES = (
     crash(69, "a sitecustomize of the user's, in a virtual environment", "env/bin/python", "asks.py", files={"asks.py": ASKS}, site="asks.py:7",
           prepare=_user_site, shows="the user's sitecustomize ran, and the exception"),
     crash(70, "Debian's sitecustomize", "/usr/bin/python3.11", "train.py", needs=("debian",)),
-    missed(71, "opentelemetry-instrument in front", "opentelemetry-instrument", "python", "train.py", needs=("opentelemetry",), slow=True),
-    native(71, "opentelemetry-instrument in front", "opentelemetry-instrument", "python", "train.py", needs=("opentelemetry", "cc"), slow=True),
-    *_both(72, "PYTHONPATH=. in a recipe", "make", "-s", "train", files={**FAILS, "Makefile": "train:\n\tPYTHONPATH=. python train.py\n"}, code=2),
-    *_both(73, "python -I", "python", "-I", "train.py"),
-    *_both(74, "python -E", "python", "-E", "train.py"),
-    *_both(75, "python -S", "python", "-S", "train.py"),
-    missed(76, "env -i", "env", "-i", sys.executable, "train.py", how="`env -i python train.py`"),
+    missed(71, "opentelemetry-instrument in front", "opentelemetry-instrument", "python", "train.py", needs=("opentelemetry",), slow=True, env=OTEL,
+           says=("read from the output: no variables",)),
+    native(71, "opentelemetry-instrument in front", "opentelemetry-instrument", "python", "train.py", needs=("opentelemetry", "cc"), slow=True,
+           env=OTEL),
+    *_both(72, "PYTHONPATH=. in a recipe", "make", "-s", "train", files={**FAILS, "Makefile": "train:\n\tPYTHONPATH=. python train.py\n"}, code=2,
+           why="PYTHONPATH"),
+    *_both(73, "python -I", "python", "-I", "train.py", why="-I"),
+    *_both(74, "python -E", "python", "-E", "train.py", why="-E"),
+    *_both(75, "python -S", "python", "-S", "train.py", why="-S"),
+    missed(76, "env -i", "env", "-i", sys.executable, "train.py", why="environment", how="`env -i python train.py`"),
     _old("2.7", "print('old')\nraise ValueError('of old')\n", shows="the Python starts unharmed; the exception is read off its traceback",
          root=("ValueError", "of old"), site="old.py:2"),
     _old("3.8", TRAIN, shows="the exception, its line and values", root=DIVISION, site="old.py:5"),
@@ -128,7 +152,9 @@ CASES = (
           more=_cache_is_ours, shows="the exception; the guest's byte-code is in our own cache"),
     crash(79, "modules of the project shadow json, re and traceback", "python", "src/train.py", files=SHADOWS, site="src/train.py:5"),
     crash(80, "closerange(3, 1024)", "python", "closes.py", files={"closes.py": CLOSES}, site="closes.py:8"),
-    crash(81, "the guest's folder can't be written", "python", "train.py", variant="full", pending="to be written"),
+    *(Hard(81, "the guest's folder has no room", ("python", "train.py"), "the program's own words and end, as without us", files=FAILS, by=by, variant=variant,
+           how="`python train.py` with the guest alone", needs=needs)
+      for variant, by, needs in (("a full disk", full, ("namespaces",)), ("it is gone", gone, ()))),
     crash(82, "fork from a thread", "python", "forks.py", files={**FAILS, "forks.py": FORKS}, code=6, process="thread|pid"),
     Hard(83, "a program that embeds Python", ("gdb", "-batch", "-ex", "python raise ValueError('in gdb')"), "gdb's own end and words", needs=("gdb",),
          says=("in gdb",), code=1),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from tests.guest.visit import python
 from tests.hard.case import Hard
 from tests.hard.play import Told
 
@@ -35,6 +36,9 @@ G = "def g(rows):\n    raise ValueError('no rows in %d' % rows)\n\n\n"
 """The line that fails is 2."""
 WHERE = {"root": ("ValueError", "no rows in 5"), "site": "main.py:2"}
 SHOWN = "the exception, its line, and the values there"
+
+
+FLAG = "import sys\nok = True\ntry:\n    g(5)\nexcept Exception:\n    ok = False\nprint('cleaning up')\nsys.exit(0 if ok else 1)\n"
 
 
 def main(number: int, title: str, text: str, shows: str = SHOWN, *words: str, **more) -> Hard:
@@ -107,9 +111,9 @@ CASES = (
     in_g(46, "logging.exception and return 1", "import logging, sys\n\n\ndef run():\n    try:\n        g(5)\n    except Exception:\n"
          "        logging.exception('failed')\n        return 1\n\n\nsys.exit(run())\n"),
     in_g(47, "a silent except that prints and exits", "import sys\ntry:\n    g(5)\nexcept Exception as error:\n    print('failed:', error)\n    sys.exit(1)\n"),
-    in_g(48, "a flag now, the exit later", "import sys\nok = True\ntry:\n    g(5)\nexcept Exception:\n    ok = False\nprint('cleaning up')\n"
-         "sys.exit(0 if ok else 1)\n", "the line of the exit; on Python 3.12 or newer the swallowed exception by a re-run", variant="the run itself",
-         root=None, site="", more=_is_exit()),
+    in_g(48, "a flag now, the exit later", FLAG, "no exception that there wasn't", variant="as it is", root=None, site="", more=_is_exit()),
+    Hard(48, "a flag now, the exit later", (str(python("3.12")), "main.py"), "the swallowed exception, its line and values", files={"main.py": G + FLAG}, **WHERE,
+         more=_rows, options=("--trace-handled",), needs=("3.12",), variant="with `--trace-handled` on Python 3.12", how="`python3.12 main.py`"),
     main(49, "sys.exit with words", "import sys\nsys.exit('no data below data/train')\n", "the words, and the line that exits", says=("no data below data/train",),
          more=_is_exit()),
     main(50, "raise SystemExit(3)", "raise SystemExit(3)\n", "exit 3, and no exception that there wasn't", code=3, more=_is_exit()),

@@ -3,7 +3,17 @@
 
 from __future__ import annotations
 
-from tests.hard.case import Hard
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+
+import psutil
+
+from tests.hard.case import Hard, nothing
+from tests.hard.play import Told, end_all, hold, ran
+from tests.stories import BITTEN, Project
 
 SYNC = '''import time
 
@@ -62,13 +72,12 @@ if __name__ == "__main__":
     process.start()
     process.join()
 '''
-SPINS = '''def search(rows):
-    at = 0
-    while rows[at % len(rows)] != 4:
-        at += 1
+SPINS = '''def wait_for(ready):
+    while not ready:
+        pass
 
 
-search([1, 2, 3])
+wait_for([])
 '''
 SLOW = '''import time
 
@@ -79,17 +88,84 @@ for step in range(10):
 print("done")
 raise SystemExit(3)
 '''
-WAITS = "the hang watch"
+LIMIT = 124
+"""What `bitten run` exits with when it has ended a command that hung, as timeout(1) does."""
 
+
+def hung(project: Project, case: Hard) -> None:
+    """Called hung, ended, and told where each process stood."""
+    told = Told(project, ran(project, case, *BITTEN, "run", *case.options, "--", *case.command))
+    hold(case, told)
+    assert told.failure["run"]["hung"], told.done.stderr
+    assert not [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(project.root)], "nothing of it is left"
+
+
+def slow(project: Project, case: Hard) -> None:
+    told = Told(project, ran(project, case, *BITTEN, "run", *case.options, "--", *case.command))
+    hold(case, told)
+    assert not told.failure["run"]["hung"]
+
+
+def spared(project: Project, case: Hard) -> None:
+    """A picture of ranks that wait for each other, taken from beside: the same processes are there before and after."""
+    with started(project, *BITTEN, "run", "--", *case.command) as run:
+        deadline = time.monotonic() + 120
+        while not (odd := json.loads(project.bitten("picture", "--json").stdout or "{}").get("odd")):
+            assert time.monotonic() < deadline and run.poll() is None
+            time.sleep(0.5)
+        before = {each.pid for each in psutil.Process(run.pid).children(recursive=True)}
+        assert "rank 1" in project.bitten("picture").stdout, odd
+        assert {each.pid for each in psutil.Process(run.pid).children(recursive=True)} == before and len(before) >= 3
+
+
+@contextlib.contextmanager
+def started(project: Project, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Running beside, with all that it starts; none of it outlives the test."""
+    run = subprocess.Popen(command, cwd=project.root, env=project.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        yield run
+    finally:
+        end_all(run)
+
+
+def _stands(*words: str):
+    """The picture has these words of the processes' own lines."""
+    def check(told: Told) -> None:
+        picture = told.failure["surroundings"]["picture"]
+        where = "\n".join(f"{each['name']} {frame['file']}:{frame['line']} {frame['function']} {each['waits']}"
+                          for each in picture["processes"] for frame in each["stack"])
+        assert all(word in where for word in words), where
+
+    return check
+
+
+def _spins(told: Told) -> None:
+    stack = told.failure["surroundings"]["picture"]["processes"][0]["stack"]
+    assert ("spins.py", "wait_for") in [(frame["file"], frame["function"]) for frame in stack]
+
+
+def _odd(told: Told) -> None:
+    odd = told.failure["surroundings"]["picture"]["odd"]
+    assert "rank 1" in odd and "evaluate" in odd and "sync.py:13" in odd, odd
+    assert odd in told.document
+    _stands("sync.py:8 sync_grads", "sync.py:13 evaluate")(told)
+
+
+def hang(number: int, title: str, file: str, text: str, shows: str, *words: str, **more) -> Hard:
+    return Hard(number, title, ("python", file), shows, **{"files": {file: text}, "by": hung, "code": LIMIT, "slow": True, "more": _stands(*words),
+                                                          "options": ("--hang-after", "4"), **more})
+
+
+RANKS = {"command": ("torchrun", "--nproc-per-node", "2", "sync.py"), "files": {"sync.py": SYNC}, "slow": True}
 
 CASES = (
-    Hard(63, "a rank skips all_reduce", ("torchrun", "--nproc-per-node", "2", "sync.py"), "the odd one out in a sentence, each rank's line, its last collective",
-         files={"sync.py": SYNC}, slow=True, pending=WAITS),
-    Hard(64, "two locks taken in two orders", ("python", "locked.py"), "each thread's line", files={"locked.py": LOCKED}, slow=True, pending=WAITS),
-    Hard(65, "a worker is stuck in a read", ("python", "reads.py"), "the worker's line, and that its parent waits for it", files={"reads.py": READS}, slow=True,
-         pending=WAITS),
-    Hard(66, "spinning without output", ("python", "spins.py"), "the line it spins in", files={"spins.py": SPINS}, slow=True, pending=WAITS),
-    Hard(67, "slow but alive", ("python", "slow.py"), "no word of a hang", files={"slow.py": SLOW}, slow=True, code=3, pending=WAITS),
-    Hard(68, "the dump leaves every process alive", ("torchrun", "--nproc-per-node", "2", "sync.py"), "every process of before is there afterwards",
-         files={"sync.py": SYNC}, slow=True, pending=WAITS),
+    Hard(63, "a rank skips all_reduce", shows="the odd one out in a sentence, and where each rank stands", by=hung, code=LIMIT, more=_odd,
+         options=("--hang-after", "8"), **RANKS),
+    hang(64, "two locks taken in two orders", "locked.py", LOCKED, "where the main thread waits", "locked.py:10 take"),
+    hang(65, "a worker is stuck in a read", "reads.py", READS, "the worker's line, and that of its parent", "reads.py:6 work", "reads.py:13"),
+    hang(66, "spinning without output", "spins.py", SPINS, "the function it spins in", more=_spins),
+    hang(67, "slow but alive", "slow.py", SLOW, "no word of a hang", by=slow, code=3, more=nothing),
+    Hard(68, "the dump leaves every process alive", shows="the odd one out, while all of them live on", by=spared,
+         how="`bitten picture`, while `torchrun --nproc-per-node 2 sync.py` hangs", **RANKS),
 )

@@ -1,8 +1,8 @@
-# ruff: noqa: E501 - a row of the table and a small program are easier read unbroken
 """Plays a hard case through the real command line, beside a plain run of the same command, and reads what was kept of it."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import psutil
 import pytest
 
 from tests.hard import needs
@@ -97,8 +98,21 @@ def opened(case: Hard, place: Path) -> Project:
 def ran(project: Project, case: Hard, *command: str) -> Done:
     """Its output goes to files: a daemon that holds it keeps nobody waiting."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        code = subprocess.run(command, cwd=project.root, env=project.env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, check=False, timeout=180).returncode
-        return subprocess.CompletedProcess(command, code, *(_read(each) for each in (out, err)))
+        run = subprocess.Popen((*case.around, *command), cwd=project.root, env=project.env, stdin=subprocess.DEVNULL,
+                               stdout=out, stderr=err)
+        try:
+            return subprocess.CompletedProcess(command, run.wait(180), *(_read(each) for each in (out, err)))
+        finally:
+            if run.poll() is None:
+                end_all(run)
+
+
+def end_all(run: subprocess.Popen[bytes]) -> None:
+    """And all that it started: nothing outlives its test."""
+    for each in [*psutil.Process(run.pid).children(recursive=True), run]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    run.wait()
 
 
 def _read(file: IO[bytes]) -> str:
