@@ -6,6 +6,8 @@ import os
 
 from hypothesis import settings
 
+os.environ.setdefault("BITTEN_REPRODUCER", "0")  # each look for one starts two interpreters; who tests that asks for it
+
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 if os.environ.get("CI"):  # a landing must not hang on luck; new examples are sought wherever else the tests run
     settings.load_profile("repeatable")

@@ -17,6 +17,7 @@ class Settings:
     `lessons`: the file that "Things that have bitten us" stands in. `timeout`: seconds for one run in a copy; 0 means
     five times the failing run, one minute at least. `keep_mib`: what the cases of a project may take on disk. `hang_after`: how long a
     command may print nothing and use no CPU until it is ended as hung, in seconds or as "5m"; 0 means ten minutes in CI, else never.
+    `reproducer`: whether `run` looks for a program of ten lines that fails alike.
     """
 
     budget: float = 60.0
@@ -25,6 +26,7 @@ class Settings:
     timeout: float = 0.0
     keep_mib: float = 1024.0
     hang_after: float | str = 0.0
+    reproducer: bool = True
 
 
 def settings(root: Path) -> Settings:

@@ -1,4 +1,4 @@
-"""Tensors, arrays, tables, layers and estimators, as what makes them anew: shape, kind and range, never a device's values. Knows no frame."""
+"""Tensors, arrays, tables, layers, estimators, as what makes them anew: shape, kind and range, never a device's values. Knows no frame."""
 
 from __future__ import annotations
 
@@ -27,8 +27,14 @@ def spec(value: Any, tell: Callable[..., list[Any]], spent: Any) -> list[Any]:
     for module, name, teller in _TELLERS:
         cls = values.loaded(module, name)
         if cls is not None and values.is_a(value, cls):
-            return list(teller(value, tell, spent))
+            is_asked = module in ("torch", "numpy", "pandas")  # the others are read off their instance dict
+            return ["?", values.type_name(type(value))] if is_asked and not _is_of(value, module) else list(teller(value, tell, spent))
     return []
+
+
+def _is_of(value: Any, package: str) -> bool:
+    """A subclass of the program's may define `shape` itself: to read it would run its code."""
+    return str(type.__getattribute__(type(value), "__module__")).partition(".")[0] == package
 
 
 def _tensor(x: Any, _tell: Any, spent: Any) -> list[Any]:
@@ -174,7 +180,8 @@ def _made_with(kind: type, held: Any) -> Any:
     made, takes = _init(kind), _takes(kind)
     positional = getattr(made, "__defaults__", None) or ()
     count = made.__code__.co_argcount - 1 if takes else 0
-    usual = {**dict(zip(takes[count - len(positional) : count], positional)), **(getattr(made, "__kwdefaults__", None) or {})}
+    usual = dict(zip(takes[count - len(positional) : count], positional))  # noqa: B905 - Python 3.8
+    usual.update(getattr(made, "__kwdefaults__", None) or {})
     for name in takes:
         if name in held and not (name in usual and _same(held[name], usual[name])):
             yield name, held[name]

@@ -1,4 +1,4 @@
-"""The calls where the person's code meets a library, as what a reader needs to make them anew. Calls no code of the program, and reads no source.
+"""The calls where the person's code meets a library, as what makes them anew. Calls no code of the program, and reads no source.
 
 A value becomes a list that begins with its kind: `["v", 3]`, `["t", {"shape": …}]`, `["o", module, class, …]`. What can't be
 made anew is `["?", its type]`. Values are kept only where they are few; of the rest the ends are told, and what is missing.
@@ -131,7 +131,7 @@ def spec(value: Any, spent: Spent, name: str = "", depth: int = DEPTH) -> list[A
         return ["?", type(error).__name__]
 
 
-def _scalar(value: Any, name: str) -> list[Any]:
+def _scalar(value: Any, name: str) -> list[Any]:  # noqa: PLR0911 - a table of kinds
     kind = type(value)
     if value is None or kind is bool or (kind is int and value.bit_length() < 200):
         return ["v", value]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from bitten.core import rank
-from bitten.core.case import Evidence, Hypothesis, Verdict
+from bitten.core.case import Evidence, Hypothesis, Reproducer, Verdict
 from bitten.core.failure import Crash, Failure, Run, ending
 from bitten.core.ladder import Case
 from bitten.core.next import next_step
@@ -127,6 +127,11 @@ def origin(failure: Failure) -> str:
     took = f" after {failure.run.seconds:.1f} s" if failure.run.seconds else ""  # nobody timed what a log tells of
     ended = f"{_shorten(chain, 120)} · {ending(failure.run)}{took}"
     return f"{ended}\n  {where}" if where else ended
+
+
+def reproducer(found: Reproducer, file: str) -> str:
+    """Where a verified one lies, in one line."""
+    return click.style(f"  reproducer: {found.lines} lines, verified in {found.seconds:.1f} s  ·  {file}", dim=True)
 
 
 def _where(case: Case, number: int, document: str) -> str:

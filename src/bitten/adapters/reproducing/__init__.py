@@ -6,7 +6,7 @@ Nothing of the command is run again. Knows the guest's record of the failing cal
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from bitten.core.case import Reproducer
 from bitten.core.failure import Failure
 from bitten.core.signature import masked
 
-from .boundary import Boundary, boundary
+from .boundary import Boundary, recorded
 from .calls import calls
 from .expressions import expressions, histories
 from .kinds import kinds
@@ -24,23 +24,24 @@ from .program import Program
 from .trial import Bench, bench, environment
 
 SECONDS = 20.0
+WORDS = 300
 MOST = 24
 """Programs that are tried."""
 
 
-def reproducer(failure: Failure, record: Mapping[str, Any], interpreter: str, root: Path, seconds: float = SECONDS) -> Reproducer:
-    """The shortest that was found to fail alike, or why there is none. `record` is the guest's, of the root exception."""
+def reproducer(failure: Failure, spool: Path, root: Path, seconds: float = SECONDS) -> Reproducer:
+    """The shortest that was found to fail alike, or why there is none. `spool` is what the guest wrote of the failing run."""
     began = time.monotonic()
-    found = _found(failure, record, interpreter, root, seconds)
+    found = _found(failure, spool, root, seconds)
     return replace(found, seconds=round(time.monotonic() - began, 2))
 
 
-def _found(failure: Failure, record: Mapping[str, Any], interpreter: str, root: Path, seconds: float) -> Reproducer:
+def _found(failure: Failure, spool: Path, root: Path, seconds: float) -> Reproducer:
     if failure.root is None:
         return Reproducer(why="no exception was seen, so there is no failing call to make anew")
-    if not record or not interpreter or not Path(interpreter).exists():
+    told, interpreter = recorded(spool, failure.root), failure.surroundings.environment.get("interpreter", "")
+    if told is None or not Path(interpreter).is_file():
         return Reproducer(why="the arguments of the failing call were not seen")
-    told = boundary(record)
     if told.type in ("MemoryError", "KeyboardInterrupt", "SystemExit"):
         return Reproducer(why=f"{told.type} tells of the whole process, not of one call")
     programs = tuple(candidates(told))
@@ -56,9 +57,10 @@ def _tried(place: Bench, programs: tuple[Program, ...], told: Boundary) -> Repro
     if shown is None:
         late = ", until the time was up" if time.monotonic() > place.until - 1 else ""
         return Reproducer(why=f"{len(programs)} were tried{late}; none fails alike: it may hang on values or a history that are not kept")
-    if not place.confirmed(shown):
+    words = place.confirmed(shown)
+    if words is None:
         return Reproducer(shown.code, shows=shown.words, why="it failed alike once, but not again in a process of its own")
-    return Reproducer(shown.code, True, shown.words, about=_about(shown.program, told))
+    return Reproducer(shown.code, True, words.splitlines()[0][:WORDS], about=_about(shown.program, told))
 
 
 def _about(program: Program, told: Boundary) -> str:

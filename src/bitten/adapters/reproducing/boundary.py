@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from bitten.adapters.folder import scrubbed
+from bitten.adapters.guest_log import load
+from bitten.adapters.redact import redact
+from bitten.core.failure import Crash
 
 Spec = Sequence[Any]
 
@@ -61,6 +67,13 @@ class Boundary:
     def last(self) -> str:
         """The library function that it ended in; empty when that is the person's own."""
         return self.frames[-1].function if self.frames and self.frames[-1].is_library else ""
+
+
+def recorded(spool: Path, root: Crash) -> Boundary | None:
+    """What the guest told of the root exception's call; None when it told nothing of it."""
+    found = [each for each in load(spool).of("boundary") if each["type"] == root.type and redact(each["msg"]) == root.message]
+    told = {name: scrubbed(value, redact) for name, value in found[0].items()} if found else None
+    return boundary(told) if told else None
 
 
 def boundary(record: Mapping[str, Any]) -> Boundary:

@@ -57,9 +57,9 @@ class Bench:
                 return found
         return None
 
-    def confirmed(self, shown: Shown) -> bool:
-        """Whether it fails alike as a script of its own, in a process with nothing of ours."""
-        return self._script(shown.code, shown.program.loose) is not None
+    def confirmed(self, shown: Shown) -> str | None:
+        """The words of its error, when it fails alike as a script of its own, in a process with nothing of ours."""
+        return self._script(shown.code, shown.program.loose)
 
     def _alone(self, program: Program) -> Shown | None:
         words = self._script(program.text, program.loose)

@@ -4,7 +4,7 @@ It is called with a job file and a result file, and knows nothing of cases: type
 Python 3.8 or later, standard library only.
 """
 
-# ruff: noqa: PTH123, UP035 - it starts fast, and on Python 3.8
+# ruff: noqa: PTH120, PTH123, UP035 - it starts fast, and on Python 3.8
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ PATHS = re.compile(r"(?:/[\w.+@-]+){2,}")
 
 
 Way = Callable[[ast.Module, int], Iterator[ast.Module]]
+
+
+HARM = ("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown", "os.system",
+        "os.exec", "os.posix_spawn", "os.kill", "subprocess", "shutil.", "socket.connect", "socket.bind")
 
 
 class TooLong(BaseException):
@@ -243,8 +247,7 @@ def refuse_harm(place: str) -> None:
             name = os.path.realpath(args[0])
             if not name.startswith((place, "/dev/null", "/dev/shm", "/proc/self")):
                 raise PermissionError("a reproducer's trial writes nothing: " + name)
-        if event.startswith(("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
-                             "os.system", "os.exec", "os.posix_spawn", "os.kill", "subprocess", "shutil.", "socket.connect", "socket.bind")):
+        if event.startswith(HARM):
             raise PermissionError("a reproducer's trial may not: " + event)
 
     sys.addaudithook(hook)

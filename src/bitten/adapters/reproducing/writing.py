@@ -105,7 +105,7 @@ class Writer:
         if module.startswith("torch.nn.modules."):
             self.needs.add("import torch")
             return f"torch.nn.{qualname}"
-        self.needs.add(f"from {module} import {qualname.split('.')[0]}")
+        self.needs.add(f"from {module} import {qualname.partition('.')[0]}")
         return qualname
 
     def _method(self, spec: Spec) -> str:

@@ -12,7 +12,7 @@ from bitten.core.case import Note, Recurrence
 from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.prediction import Prediction, parse
-from bitten.interfaces import text
+from bitten.interfaces import reproducing, text
 from bitten.interfaces.fault import say, spared, tell
 from bitten.interfaces.joining import cases_of, expected_of, same_failure
 from bitten.interfaces.wiring import House, OpenCase, end_like
@@ -35,10 +35,12 @@ NOTES = 5
 @click.option("--hang-after", metavar="DURATION", help="End COMMAND after so long without output and CPU: 90, 5m, 1h; 0 for never.")
 @click.option("--full-tty", is_flag=True, help="Give COMMAND a terminal of its own, as `script` does; then ^Z does nothing.")
 @click.option("--native", is_flag=True, help="Reach Pythons started with -I, -E, -S or a PYTHONPATH of their own (needs a C compiler).")
+@click.option("--no-reproducer", is_flag=True, help="Don't look for a program of ten lines that fails alike.")
 @click.option("--trace-handled", is_flag=True, help="Also record exceptions that the program swallows (Python 3.12 and later).")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
-    expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, native: bool, trace_handled: bool, command: tuple[str, ...]
+    expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, native: bool, no_reproducer: bool, trace_handled: bool,
+    command: tuple[str, ...],
 ) -> int:
     """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
 
@@ -56,7 +58,7 @@ def run(
     try:
         runner = house.runner(hang_after)
         with house.sitting() as sitting, runner.running(typed, sitting, expectations, full_tty=full_tty, native=native) as ran:
-            missed = not ran.interrupted and _after(house, ran, expected)  # the person ended it, nothing failed
+            missed = not ran.interrupted and _after(house, ran, expected, not no_reproducer)  # the person ended it, nothing failed
     except (Exception, KeyboardInterrupt) as error:
         if ran is None:
             raise
@@ -64,7 +66,7 @@ def run(
     return _leave(ran.run, missed)
 
 
-def _after(house: House, ran: Ran, expected: tuple[Prediction, ...]) -> bool:
+def _after(house: House, ran: Ran, expected: tuple[Prediction, ...], reproduce: bool) -> bool:
     """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed."""
     known = cases_of(house, ran.run)
     expected = expected or expected_of(known)
@@ -73,10 +75,17 @@ def _after(house: House, ran: Ran, expected: tuple[Prediction, ...]) -> bool:
             _passes(known, ran.run)
             house.remember(ran.run, ran.spool)
         return False
-    return _read(house, ran.observed(), expected, known, ran.spool)
+    opened, failed = _read(house, ran.observed(), expected, known, ran.spool)
+    if opened and reproduce:
+        reproducing.reproduce(opened, ran.spool)
+    return failed
 
 
-def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase], spool: Path) -> bool:
+def _read(
+    house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase], spool: Path
+) -> tuple[OpenCase | None, bool]:
+    """The case that was opened, and whether it failed."""
+    opened = None
     failure = capture.capture(observed, expected)
     with spared():
         same = same_failure(failure, known)
@@ -86,8 +95,8 @@ def _read(house: House, observed: Observed, expected: tuple[Prediction, ...], kn
         elif same:
             _again(same, observed.run)
         else:
-            _opened(house, failure, observed, known, spool)
-    return failure is not None
+            opened = _opened(house, failure, observed, known, spool)
+    return opened, failure is not None
 
 
 def _passes(known: list[OpenCase], run: Run) -> None:
@@ -104,7 +113,7 @@ def _again(case: OpenCase, run: Run) -> None:
     say("\n" + case.shown())
 
 
-def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase], spool: Path) -> None:
+def _opened(house: House, failure: Failure, observed: Observed, known: list[OpenCase], spool: Path) -> OpenCase:
     """The failure is on disk before anything is asked or thought; what could not be kept of it is said."""
     say("\n" + text.headline(failure))
     failure = house.survey(spool).around(capture.photographed(failure, house.repo))
@@ -125,6 +134,7 @@ def _opened(house: House, failure: Failure, observed: Observed, known: list[Open
         say(masked)
     for trouble in house.knowledge.troubles():
         say(f"  {trouble}")
+    return case
 
 
 def _ask(case: OpenCase) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bitten.adapters.folder import CaseFolder, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
-from bitten.core.case import Note, Visit
+from bitten.core.case import Note, Reproducer, Visit
 from bitten.core.failure import Run
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Allowed, Observed
@@ -91,6 +91,18 @@ class OpenCase:
     def budget(self) -> float:
         """Seconds of the person's time before a reset is due."""
         return self.house.settings.budget * 60
+
+    def reproduced(self, spool: Path) -> Reproducer:
+        """A program of a few lines that fails as the command did, or why there is none."""
+        from bitten.adapters.reproducing import reproducer
+
+        return reproducer(self.case.failure, spool, self.house.root)
+
+    def keep_reproducer(self) -> str:
+        """The case's reproducer as a file. Returns where, as a person would type it."""
+        file = self.folder.capture / "reproducer.py"
+        write(file, redact(self.case.reproducer.code) if self.case.reproducer else "")
+        return str(file.relative_to(self.house.root) if self.is_at_home else file)
 
     def shown(self, everything: bool = False) -> str:
         return text.whole(self.case, self.number, self.document, self.budget, everything)
