@@ -96,7 +96,7 @@ def _as_path(value: Any) -> str:
     """Empty for what can't be one. A pathlib path's own method is the library's, not the program's."""
     if type(value) is str:
         text = value
-    elif type(value).__module__ in ("pathlib", "pathlib._local") and type(value).__name__ == "PosixPath":
+    elif type.__getattribute__(type(value), "__module__") in ("pathlib", "pathlib._local") and type(value).__name__ == "PosixPath":
         text = os.fspath(value)
     else:
         return ""

@@ -177,12 +177,7 @@ def _column(x: Any, budget: Any) -> str:
     text = f"Series shape={x.shape} {x.dtype}"
     nulls = int(x.isna().sum()) if x.size <= NULLS and not budget.calm else 0
     text += f" null={nulls}/{x.size}" if nulls else ""
-    return text + (_read(_array_values, x.to_numpy(), budget) if type(x.dtype) in _numeric_dtypes() and x.dtype.kind in "fiub" else "")
-
-
-def _numeric_dtypes() -> Any:
-    """numpy's own dtypes; an extension's may be the program's."""
-    return type.__subclasses__(loaded("numpy", "dtype"))
+    return text + (_read(_array_values, x.to_numpy(), budget) if is_a(x.dtype, loaded("numpy", "dtype")) and x.dtype.kind in "fiub" else "")
 
 
 def _sparse(x: Any, budget: Any) -> str:
