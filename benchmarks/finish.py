@@ -46,14 +46,13 @@ def main() -> None:
             (project / "crash.py").write_text(f"{CRASH}# {time.time()}\n", "utf-8")
             later.append(finished(project))
             git.append(asked(project))
-    rows = [["the first case of a project", f"{interval(first):.2f}", f"{max(first):.2f}"],
-            ["a later case", f"{interval(later):.2f}", f"{max(later):.2f}"],
-            ["`git status` and `git diff HEAD`, one after the other", f"{interval(git):.2f}", f"{max(git):.2f}"],
-            ["a run that goes well: what it takes longer, its record kept", f"{interval(good):.2f}", f"{max(good):.2f}"]]
+    written = {"debug.md, the first case of a project": [each[0] for each in first], "debug.md, a later case": [each[0] for each in later]}
+    others = {"the last line, a reproducer tried": [each[1] for each in (*first, *later)],
+              "the end of `bitten` after a run that goes well, its record kept": good, "`git status`, then `git diff HEAD`": git}
+    rows = [[name, f"{interval(times):.2f}", f"{max(times):.2f}"] for name, times in {**written, **others}.items()]
     versions = {"bitten": bitten.__version__, "git": first_line(["git", "version"]).removeprefix("git version ")}
-    longest = max(interval(each).middle for each in (first, later))
     section(f"From the end of the process to debug.md, {given.files:,} files", versions, table(["", "seconds [95 %]", "worst"], rows),
-            verdict("at most 0.5 s", longest <= 0.5))
+            verdict("debug.md in at most 0.5 s", max(interval(times).middle for times in written.values()) <= 0.5))
 
 
 def fill(project: Path, files: int) -> None:
@@ -75,28 +74,33 @@ def fill(project: Path, files: int) -> None:
 
 def kept(project: Path) -> float:
     """Seconds from the end of a command that went well to the end of bitten."""
-    return ended(project)[1]
+    process, at = ended(project)
+    process.wait()
+    return time.time() - at
 
 
-def finished(project: Path) -> float:
-    """Seconds to the last writing of debug.md."""
-    at, _ = ended(project)
-    documents = sorted((project / ".bitten").glob("*/debug.md"), key=lambda path: path.stat().st_mtime)
-    took = documents[-1].stat().st_mtime - at
+def finished(project: Path) -> tuple[float, float]:
+    """Seconds to a whole debug.md, and to the end of bitten, which tries to shorten the failing call meanwhile."""
+    known = set(project.glob(".bitten/*/debug.md"))
+    process, at = ended(project)
+    while not (written := set(project.glob(".bitten/*/debug.md")) - known) and process.poll() is None:
+        time.sleep(0.002)
+    took = time.time() - at
+    process.wait()
+    whole = time.time() - at
+    assert written, "no case was opened"
     subprocess.run([BITTEN, "drop", "measured"], cwd=project, capture_output=True, check=True)
-    return took
+    return took, whole
 
 
-def ended(project: Path) -> tuple[float, float]:
-    """When the command's own process ended, and how long bitten went on."""
-    process = subprocess.Popen([BITTEN, "run", "--", sys.executable, "crash.py"], cwd=project, stdin=subprocess.DEVNULL,
+def ended(project: Path) -> tuple[subprocess.Popen[bytes], float]:
+    """`bitten run`, and when the command's own process ended."""
+    process = subprocess.Popen([BITTEN, "run", "--no-reproducer", "--", sys.executable, "crash.py"], cwd=project, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     child = os.pidfd_open(child_of(process.pid))
     select.select([child], [], [])
-    at = time.time()
     os.close(child)
-    process.wait()
-    return at, time.time() - at
+    return process, time.time()
 
 
 def asked(project: Path) -> float:

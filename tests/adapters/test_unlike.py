@@ -29,6 +29,14 @@ def stage_and_edit_again(root):
     git(root, "add", "-N", "staged.py")
 
 
+def stage_and_go_back(root):
+    before = (root / "src/data.py").read_text("utf-8")
+    write(root, {"src/data.py": "x = 1\n"})
+    git(root, "add", ".")
+    git(root, "rm", "-q", "--cached", "old.txt")
+    write(root, {"src/data.py": before})
+
+
 def remove_and_replace(root):
     (root / "old.txt").unlink()
     write(root, {"old.txt/inner.py": "x = 1\n"})
@@ -82,8 +90,8 @@ def begin_anew(root):
     git(root, "rm", "-rqf", "--cached", ".")
 
 
-STATES = (lambda root: None, edit, stage_and_edit_again, remove_and_replace, hide_changes, leave_out, change_on_the_way, convert_endings,
-          touch_within_the_indexs_own_second, go_into_a_submodule, begin_anew)
+STATES = (lambda root: None, edit, stage_and_edit_again, stage_and_go_back, remove_and_replace, hide_changes, leave_out, change_on_the_way,
+          convert_endings, touch_within_the_indexs_own_second, go_into_a_submodule, begin_anew)
 
 
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__.strip("<>"))
@@ -92,6 +100,13 @@ def test_the_tree_is_the_same_as_if_all_had_been_read(root, state):
     quick = repo(root).snapshot()
     assert quick == repo(root)._read_whole()
     assert quick == repo(root).snapshot()
+
+
+@pytest.mark.parametrize("state", STATES[:-1], ids=lambda state: state.__name__.strip("<>"))
+def test_what_differs_from_head_is_what_gits_own_comparison_says(root, state):
+    state(root)
+    found = repo(root)
+    assert found.changed_since("HEAD") == tuple(sorted({*found._differing("HEAD"), *found._listed_untracked()}))
 
 
 def test_only_what_may_differ_is_read(root):

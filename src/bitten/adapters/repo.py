@@ -20,8 +20,9 @@ from bitten.core.trouble import BadInput, Unable
 from .commit import Commit
 from .folder import NAME, Redact, lay
 from .root import root_of, toplevel
-from .store import Changed, Entry, Store, paths_in, persons_git
+from .store import Changed, Entry, Store, git_file, paths_in, persons_git
 from .unlike import Unlike, unlike
+from .worktree import status
 
 LARGEST_TEXT = 64 * 1024
 """Bytes of an untracked file; source is smaller, data larger."""
@@ -111,6 +112,8 @@ class GitRepo:
 
     def changed_since(self, revision: str) -> tuple[str, ...]:
         """For a revision of the person's as their git sees it, filters and line endings included; for a tree of ours by bytes."""
+        if revision == "HEAD" and self._is_git and (now := status(self._person)).head and now.is_sure:
+            return now.paths
         commit = self.revision(revision)
         if commit is None:
             return self.difference(revision, self.snapshot()).files
@@ -119,7 +122,7 @@ class GitRepo:
     def _differing(self, commit: str) -> list[str]:
         """`git diff` freshens the index that it reads, whatever it is told: it gets a copy."""
         with tempfile.TemporaryDirectory(prefix=f"index-{os.getpid()}-", dir=lay(self._root)) as folder:
-            index = Path(self._person.word("rev-parse", "--path-format=absolute", "--git-path", "index") or "index")
+            index = git_file(self._person, "index")
             if index.exists():
                 shutil.copy2(index, f"{folder}/index")
             return paths_in(self._person(*_QUIETLY, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames",

@@ -120,6 +120,13 @@ def persons_git(folder: Path) -> Git:
     return Git(folder, {**{name: value for name, value in os.environ.items() if name not in _NOWHERE}, "GIT_OPTIONAL_LOCKS": "0"})
 
 
+def git_file(git: Git, name: str) -> Path:
+    """Where a file of the repository's own lies; git is asked only in a work tree that was added to another's."""
+    if (git.folder / ".git").is_dir():
+        return git.folder / ".git" / name
+    return Path(git.word("rev-parse", "--path-format=absolute", "--git-path", name) or name)
+
+
 @dataclass(frozen=True)
 class Entry:
     """A file in a tree or an index: mode, blob and path; without a mode it is none."""
@@ -193,7 +200,8 @@ class Store:
         with self._lock():
             (self.home / "index.lock").unlink(missing_ok=True)  # as above
             shutil.copy2(index, self.home / "index")  # with its time: git judges by it which entries it may trust
-            git("update-index", "--force-remove", "-z", "--stdin", data=_joined(gone))
+            if missing := _joined(gone):
+                git("update-index", "--force-remove", "-z", "--stdin", data=missing)
             git(*_IN_ONE_PACK, "update-index", "--add", "--remove", "-z", "--stdin", data=_joined(sorted(read)))
             return git("write-tree", "--missing-ok").decode().strip()
 
@@ -256,18 +264,18 @@ class Store:
         return found
 
     def _make(self) -> None:
+        told = self._person.word("rev-parse", "--show-object-format", "--git-path", "objects") if self._person else None
+        form, _, theirs = (told or "sha1").partition("\n")
         if not (self.home / "HEAD").exists():
-            form = self._person.word("rev-parse", "--show-object-format") if self._person else None
-            self._alone("init", "--bare", "--quiet", "--template=", f"--object-format={form or 'sha1'}", str(self.home))
+            self._alone("init", "--bare", "--quiet", "--template=", f"--object-format={form}", str(self.home))
         (self.home / "info").mkdir(exist_ok=True)
         (self.home / "info" / "attributes").write_text(_RAW, "utf-8")
         (self.home / "info" / "exclude").write_text(_NOT_OURS, "utf-8")
-        theirs = self._person.word("rev-parse", "--git-path", "objects") if self._person else None
         alternates = self.home / "objects" / "info" / "alternates"
         alternates.parent.mkdir(exist_ok=True)
         alternates.write_bytes(b"".join(_quoted(os.fsencode(place)) + b"\n" for place in self._others(theirs)))
 
-    def _others(self, theirs: str | None) -> Iterator[Path]:
+    def _others(self, theirs: str) -> Iterator[Path]:
         """Where else objects lie: in the person's repository, and in our stores of other days."""
         if theirs:
             yield self.root / theirs

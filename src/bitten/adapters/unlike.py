@@ -6,12 +6,11 @@ are only where nothing changes them on their way into the index, so a file with 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .store import Git, paths_in
+from .store import Git, git_file, paths_in
 
 _UNCHANGED = (":(exclude,attr:!text !eol !crlf !ident !filter !working-tree-encoding)",
               ":(exclude,attr:-text !ident !filter !working-tree-encoding)")
@@ -32,20 +31,19 @@ def unlike(git: Git, quietly: Sequence[str], name: str, patience: float) -> Unli
 
     `name` is the folder of ours, which no photograph holds.
     """
-    listed, differing, filtered, others, endings, index = git.together(
+    listed, differing, filtered, others, endings = git.together(
         (*quietly, "ls-files", "-z", "-s", "-v"),
         (*quietly, "diff-files", "-z", "--name-only", "--ignore-submodules=all", "--no-ext-diff"),
         (*quietly, "ls-files", "-z", "--", ".", *_UNCHANGED),
         (*quietly, "ls-files", "-z", "--others", "--exclude-standard"),
         ("config", "--get", "core.autocrlf"),
-        ("rev-parse", "--path-format=absolute", "--git-path", "index"),
         patience=patience,
     )
-    if None in (listed, differing, filtered, others, index) or (endings or b"false").strip().lower() not in (b"false", b"no", b"off", b"0"):
+    if None in (listed, differing, filtered, others) or (endings or b"false").strip().lower() not in (b"false", b"no", b"off", b"0"):
         return None
     assert listed is not None
     is_plain = all(line.startswith((b"H 100", b"H 120", b"H 160")) for line in listed.split(b"\0") if line)
-    place = Path(os.fsdecode(index or b"").rstrip("\n"))
+    place = git_file(git, "index")
     if not is_plain or f"{name}/".encode() in listed or not place.is_file():
         return None
     return Unlike(place, tuple(dict.fromkeys((*paths_in(differing or b""), *paths_in(filtered or b"")))), tuple(paths_in(others or b"")))

@@ -10,12 +10,13 @@ import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from bitten.core.state import Moved, State
 from bitten.core.trouble import Unable
 
-from .store import Git, paths_in, persons_git
+from .store import Git, git_file, paths_in, persons_git
 
 MOST = 200
 """Files that differ from HEAD, or sources outside git, that are read."""
@@ -23,31 +24,48 @@ LARGEST = 4 << 20
 BUDGET = 0.06
 """Seconds for reading them."""
 SUBJECTS = 6
-PATIENCE = 5.0
+PATIENCE = 20.0
 QUIETLY = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _SOURCES = (".py", ".pyx", ".sh", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".cu", ".cpp", ".ipynb", "Makefile")
 _NOT_OURS = frozenset((".git", ".bitten", ".venv", "venv", "node_modules", "__pycache__", "site-packages", ".tox", "wandb", "mlruns"))
+
+
+@dataclass(frozen=True)
+class Status:
+    """What git says of the tree at once. `is_sure`: each of these paths does differ from HEAD; one that was staged and then
+    changed again may be back at what it was."""
+
+    head: str
+    paths: tuple[str, ...]
+    is_sure: bool
+
+
+def status(git: Git) -> Status:
+    """The revision (empty before the first), and every path that differs from it or is new, but for what is ignored or ours."""
+    listed = git(*QUIETLY, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames",
+                 "--ignore-submodules=dirty", patience=PATIENCE).split(b"\0")
+    head = next((line.split()[-1].decode() for line in listed if line.startswith(b"# branch.oid ")), "")
+    found = [each for line in listed if (each := _entry(line))]
+    paths = tuple(sorted({path for path, _ in found}))
+    return Status("" if head == "(initial)" else head, paths, len(paths) == len(found) and not any(twice for _, twice in found))
+
+
+def _entry(line: bytes) -> tuple[str, bool] | None:
+    """A path and whether both sides of the index differ; in git's second form the place of the path depends on the kind of line."""
+    before = {b"1": 8, b"u": 10, b"?": 1}.get(line[:1])
+    words = line.split(b" ", before or 0)
+    path = os.fsdecode(words[-1])
+    if before is None or path.endswith("/") or ".bitten" in path.split("/"):
+        return None
+    return path, before > 1 and b"." not in words[1]
 
 
 def standing(root: Path, is_git: bool) -> tuple[str, dict[str, str], bool]:
     """The revision, a digest of every file that differs from it, and whether these are all; outside git no revision, and the sources."""
     if not is_git:
         return "", *digests(root, _sources(root))
-    git = persons_git(root)
-    listed = git(*QUIETLY, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames",
-                 "--ignore-submodules=dirty", patience=PATIENCE).split(b"\0")
-    head = next((line.split()[-1].decode() for line in listed if line.startswith(b"# branch.oid ")), "")
-    return "" if head == "(initial)" else head, *digests(root, _differing(listed), head)
-
-
-def _differing(listed: Iterable[bytes]) -> Iterator[str]:
-    """Paths in git's second form of a status: the place of the path depends on the kind of line."""
-    at = {b"1": 8, b"u": 10, b"?": 1}
-    for line in listed:
-        words = line.split(b" ", at.get(line[:1], 0))
-        path = os.fsdecode(words[-1])
-        if line[:1] in at and not path.endswith("/") and ".bitten" not in path.split("/"):
-            yield path
+    now = status(persons_git(root))
+    return now.head, *digests(root, now.paths, now.head)
 
 
 def digests(root: Path, paths: Iterable[str], head: str = "") -> tuple[dict[str, str], bool]:
@@ -128,9 +146,8 @@ def _commits(git: Git, old: str, new: str) -> tuple[tuple[str, ...], int]:
 
 def head_at(root: Path, began: float) -> str:
     """What HEAD was when a command began, if it has moved since; read off the log of HEAD, where there is one."""
-    place = persons_git(root).word("rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD")
     try:
-        lines = Path(place or "").read_text("utf-8", "replace").splitlines()[-50:]
+        lines = git_file(persons_git(root), "logs/HEAD").read_text("utf-8", "replace").splitlines()[-50:]
     except (OSError, ValueError):
         return ""
     moves = [(line.split(" ", 2)[0], _moment(line)) for line in lines]
