@@ -85,10 +85,18 @@ def test_a_crash_leaves_its_variables_its_files_and_its_command(shell, version):
     ["-c", "import json, threading, logging"], ["-c", "import sys; sys.exit(3)"], ["-c", "import os; os._exit(3)"],
     ["-c", "import traceback\ntry: 1/0\nexcept Exception: traceback.print_exc()"], ["-c", "raise KeyboardInterrupt"],
     ["-c", "import subprocess, sys; subprocess.run([sys.executable, '-c', 'pass'])"], ["-c", "import os; os.fork() or os._exit(0)"],
-    ["-m", "pip", "install", "/nowhere/at/all"], ["-m", "json.tool", "/nowhere"],
+    ["-m", "json.tool", "/nowhere"],
 ])  # fmt: skip
 def test_a_python_that_is_well_or_is_a_tool_leaves_nothing(shell, argv):
     shell.run(*argv)
+    assert shell.left == []
+
+
+@pytest.mark.parametrize("name", ["pip", "black", "bitten", "ipykernel_launcher"])
+def test_a_tool_that_crashes_leaves_nothing(shell, name):
+    for file in (name, f"{name}.py"):
+        (shell.root / file).write_text("import sys\nsys.stderr.write('here')\n1 / 0\n")
+    assert "here" in shell.run(str(shell.root / name)).stderr and "here" in shell.run("-m", name, "--option").stderr
     assert shell.left == []
 
 

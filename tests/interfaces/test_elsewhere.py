@@ -6,6 +6,7 @@ import json
 import sys
 
 import pytest
+from tests.redaction.secrets import SECRETS
 from tests.stories import captured, windows_project
 
 LOG = """+ {python} main.py
@@ -67,6 +68,14 @@ def test_a_log_without_its_command_or_without_a_failure_says_what_to_add(project
     assert not project.bitten("cases", "--json").stdout.strip("[]\n")
     done = project.bitten("capture", "--log", "../fine.log", "--expect", "val_acc >= 0.5", "--exit", "0")
     assert done.returncode == 0 and "val_acc was never measured" in done.stdout
+
+
+def test_no_secret_of_a_log_is_kept(project):
+    project.write("../secret.log", "".join(f"told {secret.text}\n" for secret in SECRETS) + LOG.format(python=sys.executable))
+    assert project.bitten("capture", "--log", "../secret.log").returncode == 0
+    kept = b"\n".join(path.read_bytes() for path in project.case().rglob("*") if path.is_file())
+    forms = {form for secret in SECRETS for form in (secret.value, json.dumps(secret.value)[1:-1])}
+    assert not [form for form in forms if form.encode() in kept]
 
 
 def test_a_run_that_nobody_timed_is_not_run_again_unasked(project):

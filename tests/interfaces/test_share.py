@@ -101,7 +101,7 @@ def rechained(lines):
     return b"".join(line + b"\n" for line in done)
 
 
-@pytest.mark.parametrize("harm", ["unlawful", "torn", "empty", "none", "newer", "no event"])
+@pytest.mark.parametrize("harm", ["unlawful", "changed", "torn", "empty", "none", "newer", "no event"])
 def test_a_journal_that_does_not_load_is_not_kept(sender, receiver, tmp_path, harm):
     def change(files):
         lines = files["case/events.jsonl"].splitlines()
@@ -109,6 +109,7 @@ def test_a_journal_that_does_not_load_is_not_kept(sender, receiver, tmp_path, ha
             del files["case/events.jsonl"]
             return files
         new = {"unlawful": lambda: rechained([each for each in lines if json.loads(each)["kind"] != "Evidence"]),
+               "changed": lambda: files["case/events.jsonl"].replace(b"ValueError", b"TypeError_", 1),
                "torn": lambda: files["case/events.jsonl"][40:], "empty": lambda: b"",
                "newer": lambda: rechained([json.dumps({**json.loads(each), "v": 99}) for each in lines]),
                "no event": lambda: rechained([json.dumps({**json.loads(each), "kind": "Command"}) for each in lines])}

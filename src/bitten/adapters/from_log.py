@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from bitten.adapters import metrics, pasted
 from bitten.adapters.folder import Redact, masked
@@ -15,22 +15,33 @@ from bitten.core.failure import Command, Run, Surroundings
 from bitten.core.ports import Observed
 from bitten.core.trouble import BadInput
 
-LARGEST = 32 << 20
-"""Bytes from the end of a log: it tells its failure there."""
+HEAD, TAIL = 1 << 20, 4 << 20
+"""Bytes from a log's beginning, where its command stands, and from its end, where its failure does: as of a run's own output."""
 UNSEEN = "captured from a log: bitten did not see it run"
 _SHELL = re.compile(r"[|&;<>$`*?~]|^\w+=")
 
 
 def text_of(file: str) -> str:
-    """The end of a log; `-` is standard input. Raises: BadInput `no-such-file`."""
+    """A log, its middle left out where it is long; `-` is standard input. Raises: BadInput `no-such-file`."""
     try:
         if file == "-":
-            return sys.stdin.buffer.read()[-LARGEST:].decode("utf-8", "replace")
+            return _ends(sys.stdin.buffer)
         with Path(file).open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - LARGEST))
-            return log.read(LARGEST).decode("utf-8", "replace")
+            return _ends(log)
     except OSError as error:
         raise BadInput("no-such-file", f"Can't read {file}: {error.strerror}.", way="name a file that is there") from None
+
+
+def _ends(log: BinaryIO) -> str:
+    """Cut between lines: half a secret is none that the redactor knows."""
+    head, tail, lost = log.read(HEAD), b"", 0
+    while part := log.read(TAIL):
+        lost += max(0, len(tail) + len(part) - TAIL)
+        tail = (tail + part)[-TAIL:]
+    if lost:
+        head, tail = head[: head.rfind(b"\n") + 1], tail[tail.find(b"\n") + 1:]
+        head += b"[bitten: some %d bytes not kept]\n" % lost
+    return (head + tail).decode("utf-8", "replace")
 
 
 def observed(log: str, typed: str, exit_code: int | None, cwd: Path, root: Path, redact: Redact) -> Observed:
