@@ -8,13 +8,13 @@ from bitten.adapters import from_log
 
 
 def test_of_a_long_log_whole_lines_of_both_ends_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(from_log, "HEAD", 30)
+    monkeypatch.setattr(from_log, "HEAD", 40)
     monkeypatch.setattr(from_log, "TAIL", 50)
     lines = [f"line {at} of many\n" for at in range(40)]
     (tmp_path / "log").write_text("".join(lines))
     read = from_log.text_of(str(tmp_path / "log")).splitlines(keepends=True)
-    assert read[0] == lines[0] and read[-2:] == lines[-2:] and "bytes not kept" in read[1]
-    assert set(read) - {read[1]} <= set(lines)
+    gap = next(line for line in read if "bytes not kept" in line)
+    assert read[0] == lines[0] and read[-2:] == lines[-2:] and set(read) - {gap} < set(lines)
 
 
 def test_a_short_log_is_read_as_it_is(monkeypatch):
