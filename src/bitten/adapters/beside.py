@@ -5,7 +5,6 @@ Knows no case. What it gathers is put into words by `ending`, once the command h
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +14,11 @@ from bitten.adapters import memory
 from bitten.adapters.hanging import GRACE, NOTE, HangWatch, Means, Patience
 from bitten.adapters.tape import Tape
 from bitten.adapters.watching import Look, Watch, Watched
-from bitten.core.failure import Picture
-from bitten.core.ports import Observed
 
 if TYPE_CHECKING:
     from bitten.adapters.process import Ended
+    from bitten.core.failure import Picture
+    from bitten.core.ports import Observed
 
 # Each late import here serves a command that hangs, or fills its memory; all others end without them.
 # ruff: noqa: PLC0415
@@ -123,6 +122,8 @@ class Beside:
         self.heard = self._tape.heard
         frozen = self._spool / FROZEN
         frozen.mkdir(mode=0o700)
+        import shutil
+
         for log in self._spool.glob("p*.log"):
             shutil.copy2(log, frozen / log.name)
 

@@ -12,12 +12,15 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bitten.adapters import proc
 from bitten.adapters.watching import LAST, Look, Seen
-from bitten.core.failure import Picture
+from bitten.core.noun import noun
 from bitten.core.trouble import BadInput
+
+if TYPE_CHECKING:
+    from bitten.core.failure import Picture
 
 CPU = 0.02
 """Share of one core, over the whole tree, below which it is idle; where many wait, each wakes now and then."""
@@ -36,10 +39,9 @@ GRACE = 8.0
 IN_CI = 600.0
 
 _UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
 
 
-@dataclass(frozen=True)
+@noun
 class Patience:
     """`seconds` of silence and idleness until a command is called hung, 0 for never; `spins`: also one that computes without a word."""
 
@@ -63,7 +65,7 @@ def patience(option: str | None, setting: str | float, is_ci: bool) -> Patience:
 
 def seconds_of(duration: str) -> float:
     """Of `90`, `90s`, `5m` or `1h`. Raises: BadInput `bad-duration`."""
-    found = _DURATION.fullmatch(duration.strip().lower())
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", duration.strip().lower())
     if found is None:
         raise BadInput("bad-duration", f"{duration!r} is no duration.", "Seconds, or a number with s, m or h.", "--hang-after 5m")
     return float(found[1]) * _UNITS[found[2]]
@@ -106,7 +108,7 @@ class Silence:
         self._looks = self._runnable = 0
 
 
-@dataclass(frozen=True)
+@noun
 class Means:
     """What a hang watch does by: how much was printed so far, the picture, lines and variables of all, who waits for a person."""
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from bitten.adapters.proc import content
+from bitten.core.noun import noun
 
 UNLIMITED = 1 << 60
 """A limit above this is none: version 1 writes the largest number of pages."""
 SHM = "/dev/shm"
 
 
-@dataclass(frozen=True)
+@noun
 class Group:
     """One cgroup's memory in bytes: its limit, what is used and could not be dropped; and how often it killed. -1 is unknown."""
 
@@ -23,7 +24,7 @@ class Group:
     kills: int = -1
 
 
-@dataclass(frozen=True)
+@noun
 class Reading:
     """All counters at one moment. `kills` are the whole machine's, `shm` is free and size of /dev/shm in bytes."""
 

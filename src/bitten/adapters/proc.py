@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
+
+from bitten.core.noun import noun
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 """Seconds of one tick of the kernel's clock for CPU time."""
 
 
-@dataclass(frozen=True)
+@noun
 class Stat:
     """`since` is when it began, in ticks: with its number it names a process for good. `image` changes when it executes another program."""
 

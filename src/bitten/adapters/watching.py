@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from bitten.adapters import memory, proc
+from bitten.core.noun import noun
 
 FIRST, SLOWER, LAST = 0.01, 1.25, 1.0
 """Seconds to the first look, the factor from one look to the next, and the most between two."""
@@ -21,7 +22,7 @@ THOROUGH = 5
 """Every so many looks, children that other threads than the main one began are looked for too: it costs a read a thread."""
 
 
-@dataclass(frozen=True)
+@noun
 class Seen:
     """One process. Times are seconds after the command's start, sizes bytes, `cpu` seconds with the children that it waited for.
 
@@ -53,7 +54,7 @@ class Seen:
         return self.exe.rpartition("/")[2].startswith(("python", "pypy"))
 
 
-@dataclass(frozen=True)
+@noun
 class Watched:
     """All that was seen of one command. `curve` is (seconds, bytes of all processes together)."""
 
@@ -68,7 +69,7 @@ class Watched:
 NOTHING = Watched()
 
 
-@dataclass(frozen=True)
+@noun
 class Look:
     """One look: `cpu` is the tree's so far, `living` its processes. `late` when we were kept from looking for long before it."""
 
