@@ -112,8 +112,15 @@ class House:
         from bitten.adapters.hanging import patience
         from bitten.adapters.runner import HereRunner
 
-        waits = patience(hang_after, self.settings.hang_after, os.environ.get("CI", "").lower() in ("true", "1"))
+        waits = patience(hang_after, self._set_patience(), os.environ.get("CI", "").lower() in ("true", "1"))
         return HereRunner(self.root, self.knowledge.probe_paths(), redact, waits, self.say)
+
+    def _set_patience(self) -> float | str:
+        """Settings that can't be read hold up no command; once it has failed they are spoken of."""
+        try:
+            return self.settings.hang_after
+        except BadInput:
+            return config.Settings().hang_after
 
     def survey(self, spool: Path) -> Survey:
         """What surrounded a run, whose guest wrote there."""
