@@ -106,13 +106,13 @@ fit(distribute_tensor(torch.ones(6, 4), init_device_mesh("cpu", (1,)), [Shard(0)
 ONE_NAN = '''import torch
 
 
-def fit(batch, rows):
+def fit(rows, batch):
     raise ValueError("no rows in %d" % rows)
 
 
 batch = torch.ones(10_000_000)
 batch[7_654_321] = float("nan")
-fit(batch, 5)
+fit(5, batch)
 '''
 CYCLES = '''def fit(tree, loop, rows):
     raise ValueError("no rows in %d" % rows)

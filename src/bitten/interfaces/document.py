@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 
@@ -17,6 +18,8 @@ from bitten.interfaces import around, standing, text
 
 EXPECTED, TRIED = "What I expected", "What I've already tried"
 """The person's own sections: read back, never overwritten."""
+ABOVE = 4
+"""Library frames above the person's own code that are shown."""
 
 
 def draw(case: Case, began: float) -> str:
@@ -58,9 +61,12 @@ def _happened(case: Case) -> Iterator[str]:
     failure = case.failure
     yield f"{text.symptom(failure)}\n\n{text.origin(failure)}\n"
     for crash in failure.crashes:
+        if crash.role == "consequence":
+            yield _noticed(crash)
+            continue
         yield f"{crash.role} · {crash.process}\n" if crash.process else f"{crash.role}\n"
         yield from _fenced(_traceback(crash))
-        yield from _variables(crash) if crash.role != "consequence" else ()
+        yield from _variables(crash)
     if not failure.crashes:
         yield from _fenced(str(failure.facts.get("stderr") or failure.facts.get("stdout") or "(it printed nothing)").splitlines()[-40:])
     yield from (f"\n- {each}" for each in (*failure.surroundings.ending, *failure.surroundings.notes))
@@ -82,12 +88,30 @@ def _reproduced(case: Case) -> Iterator[str]:
     yield found.about
 
 
+def _noticed(crash: Crash) -> str:
+    """Another process's failure, folded: where this one met it."""
+    at = crash.site or next(reversed(crash.frames), None)
+    place = f", noticed at `{at.file}:{at.line}` in {at.function}" if at else ""
+    return f"\nconsequence · {crash.process}{place}: `{crash.type}: {text.short(text.first_line(crash.message))}`\n"
+
+
 def _traceback(crash: Crash) -> Iterator[str]:
-    for frame in crash.frames:
+    """Whole, but for what stands above the person's own code where that is long: it is how a launcher got there."""
+    above = next((at for at, frame in enumerate(crash.frames) if frame.mine), 0)
+    above = above if above > ABOVE else 0
+    if above:
+        yield f"  … {above} frames above, in {_packages(crash.frames[:above])}"
+    for frame in crash.frames[above:]:
         yield f'  File "{frame.file}", line {frame.line}, in {frame.function}'
         if frame.text:
             yield f"    {frame.text.strip()}"
     yield f"{crash.type}: {crash.message}"
+
+
+def _packages(frames: Iterable[Frame]) -> str:
+    """The top-level names of libraries that frames stand in."""
+    names = (re.sub(r".*/(?:(?:site|dist)-packages|python3\.\d+)/", "", frame.file).split("/")[0] for frame in frames)
+    return ", ".join(dict.fromkeys(name.removesuffix(".py") for name in names if name))
 
 
 def _variables(crash: Crash) -> Iterator[str]:
