@@ -37,7 +37,7 @@ def seen(pid, name, peak, last=9.0, argv=("python", "train.py")):
 
 def watched(before=None, after=None, least_shm=900 * MIB, processes=()):
     curve = ((0.0, 5 * MIB), (4.0, 120 * MIB), (8.0, 250 * MIB))
-    return Watched(tuple(processes), curve, before or reading(), after or reading(), least_shm, 9.0)
+    return Watched(tuple(processes), curve, before or reading(), after or reading(), least_shm, (GROUP,), 9.0)
 
 
 def words(*args):
@@ -53,7 +53,7 @@ def test_a_kill_for_memory_is_asserted_by_the_counters_with_victim_limit_and_cur
     make, said = run(2, argv=("make", "train")), "make: *** [Makefile:2: train] Killed\n"
     told = ending.read(make, watched(after=reading(1, 1), processes=everyone), said)
     assert told.words == (
-        "Out of memory: the kernel killed a process of this command at the limit of 256 MiB (cgroup /memory/job).",
+        "Out of memory: the kernel killed a process in the command's cgroup /memory/job, whose limit is 256 MiB.",
         "python train.py (pid 11) had the most memory of those that ended, 250 MiB.",
         "Memory of all its processes: 5 MiB at 0.0 s, 120 MiB at 4.0 s, 250 MiB at 8.0 s.",
     )
@@ -70,9 +70,14 @@ def test_sigkill_without_a_kill_of_the_kernel_may_be_anybody_s():
     assert "no kill for want of memory" in told and "else a supervisor or a person" in told
 
 
-def test_where_no_group_can_be_seen_the_machine_s_counter_blames_nobody():
+def test_a_kill_elsewhere_on_the_machine_or_around_the_command_blames_nobody():
     before, after = Reading(3, {}, (1, 1)), Reading(4, {}, (1, 1))
-    assert "on this machine while the command ran; which ones is not known" in words(run(137), watched(before, after), "")
+    assert "on this machine: it may have been one of this command's" in words(run(137), watched(before, after), "")
+    around = "/sys/fs/cgroup/memory"
+    before, after = (Reading(0, {GROUP: Group(GROUP, -1, 1, 0), around: Group(around, -1, 1, kills)}) for kills in (0, 2))
+    told = ending.read(run(137), watched(before, after), "")
+    assert "killed 2 processes for want of memory in the cgroup around the command's, /memory: it may" in told.words[0]
+    assert told.facts["oom_kills"] == 0
 
 
 def test_a_full_shm_is_asserted_by_its_size_and_supposed_by_its_signs():
@@ -155,7 +160,7 @@ def test_a_real_kill_for_memory_below_make_names_limit_victim_and_where_it_stood
         place = Project(tmp_path, {"fill.py": FILL, "Makefile": f"train:\n\t{recipe}\n"})
         done = place.bitten("run", "--", "make", "train")
         assert done.returncode == 2
-        limit = f"the limit of 96 MiB (cgroup /memory/{folder.name})"
-        assert f"Out of memory: the kernel killed a process of this command at {limit}" in done.stderr
+        limit = f"cgroup /memory/{folder.name}, whose limit is 96 MiB."
+        assert f"Out of memory: the kernel killed a process in the command's {limit}" in done.stderr
         document = (place.case() / "debug.md").read_text("utf-8")
     assert "fill.py (pid" in document and re.search(r"fill \(fill.py:\d\)", document), document

@@ -132,7 +132,7 @@ def test_a_worker_stuck_in_a_read_is_named_with_what_it_reads(tmp_path):
 
 
 def test_of_two_ranks_the_one_that_left_the_collective_is_named_and_all_live_on(tmp_path):
-    with two_ranks(tmp_path) as program:
+    with ranks(tmp_path, 2) as program:
         taken = until(program, tmp_path, lambda taken: "never entered" in taken.odd)
         again = until(program, tmp_path, lambda taken: "never entered" in taken.odd)
     assert taken.odd == again.odd == (
@@ -143,7 +143,7 @@ def test_of_two_ranks_the_one_that_left_the_collective_is_named_and_all_live_on(
         0: "4 all_reduce [2, 3], not finished", 1: "3 all_reduce [2, 3]"}
 
 
-def two_ranks(tmp_path, count=2):
+def ranks(tmp_path, count):
     torchrun = Path(sys.executable).with_name("torchrun")
     return hanging_program(tmp_path, RANKS, launcher=[str(torchrun), "--standalone", f"--nproc-per-node={count}"])
 

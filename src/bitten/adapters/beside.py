@@ -113,12 +113,11 @@ class Beside:
     def _picture(self, look: Look) -> Picture:
         from bitten.adapters.picture import picture_of
 
-        taken = picture_of([seen.pid for seen in look.living], self._root, look.at, is_hung=True)
         self._freeze()
-        return taken
+        return picture_of([seen.pid for seen in look.living], self._root, look.at, is_hung=True)
 
     def _freeze(self) -> None:
-        """What the guest says while we end its process is no failure of the program's."""
+        """What the guest says when we ask its process for a stack, and then end it, is no failure of the program's."""
         self.heard = self._tape.heard
         frozen = self._spool / FROZEN
         frozen.mkdir(mode=0o700)

@@ -89,30 +89,44 @@ def _facts(watched: Watched) -> Facts:
 
 
 def killed(watched: Watched) -> int:
-    """Processes that the kernel killed for memory, in the command's own groups; else, where none can be seen, on the machine."""
-    before, after = watched.before, watched.after
-    risen = [after.groups[path].kills - group.kills for path, group in before.groups.items() if path in after.groups and group.kills >= 0]
-    return max([*risen, 0]) if risen else max(after.kills - before.kills, 0)
+    """Processes that the kernel killed for memory in the cgroups that the command's own were in."""
+    return sum(_risen(watched, path) for path in watched.own)
+
+
+def _risen(watched: Watched, path: str) -> int:
+    before, after = watched.before.groups.get(path), watched.after.groups.get(path)
+    return max(after.kills - before.kills, 0) if before and after and before.kills >= 0 else 0
 
 
 def _of_memory(run: Run, watched: Watched) -> Iterator[str]:
-    count = killed(watched)
-    if not count or not watched.curve:
-        if watched.curve and _signal(run) == signal.SIGKILL:
-            yield f"The kernel's counters show no kill for want of memory. {_curve(watched)}"
+    if not killed(watched):
+        yield from _of_others(run, watched)
         return
-    own = next((path for path, group in watched.before.groups.items() if _risen(watched, path) and group.limit >= 0), "")
-    limit = f" at the limit of {_size(watched.before.groups[own].limit)} (cgroup {own.removeprefix('/sys/fs/cgroup')})" if own else ""
-    processes = "a process" if count == 1 else f"{count} processes"
-    yield f"Out of memory: the kernel killed {processes} of this command{limit}." if watched.before.groups else (
-        f"Out of memory: the kernel killed {processes} on this machine while the command ran; which ones is not known.")
+    group = watched.before.groups[next(path for path in watched.own if _risen(watched, path))]
+    limit = f", whose limit is {_size(group.limit)}" if group.limit >= 0 else ""
+    yield f"Out of memory: the kernel killed {_processes(killed(watched))} in the command's cgroup {_short(group.path)}{limit}."
     if victim := _victim(watched):
         yield f"{_called(victim)} (pid {victim.pid}) had the most memory of those that ended, {_size(victim.peak_rss)}."
     yield _curve(watched)
 
 
-def _risen(watched: Watched, path: str) -> bool:
-    return path in watched.after.groups and watched.after.groups[path].kills > watched.before.groups[path].kills
+def _of_others(run: Run, watched: Watched) -> Iterator[str]:
+    """A kill around the command may have been one of its processes; where there was none, a SIGKILL was somebody's."""
+    around = max((path for path in watched.before.groups if _risen(watched, path)), key=len, default="")
+    count = _risen(watched, around) if around else max(watched.after.kills - watched.before.kills, 0)
+    if count:
+        where = f"in the cgroup around the command's, {_short(around)}" if around else "on this machine"
+        yield f"Meanwhile the kernel killed {_processes(count)} for want of memory {where}: it may have been one of this command's."
+    elif watched.curve and _signal(run) == signal.SIGKILL:
+        yield f"The kernel's counters show no kill for want of memory. {_curve(watched)}"
+
+
+def _processes(count: int) -> str:
+    return "a process" if count == 1 else f"{count} processes"
+
+
+def _short(path: str) -> str:
+    return path.removeprefix("/sys/fs/cgroup") or "/"
 
 
 def _victim(watched: Watched) -> Seen | None:

@@ -56,13 +56,14 @@ class Seen:
 
 @noun
 class Watched:
-    """All that was seen of one command. `curve` is (seconds, bytes of all processes together)."""
+    """All that was seen of one command. `curve` is (seconds, bytes of all processes together), `own` its processes' own cgroups."""
 
     processes: tuple[Seen, ...] = ()
     curve: tuple[tuple[float, int], ...] = ()
     before: memory.Reading = field(default_factory=memory.Reading)
     after: memory.Reading = field(default_factory=memory.Reading)
     least_shm: int = -1
+    own: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -92,6 +93,7 @@ class Watch:
         self._stop = threading.Event()
         self._looks = 0
         self._cgroups: set[str] = set()
+        self._own: list[str] = []
         self._before = memory.Reading()
         self._least_shm = -1
         self._thread = threading.Thread(target=self._run, name="bitten watch", daemon=True)
@@ -120,7 +122,8 @@ class Watch:
 
     def watched(self) -> Watched:
         """Everything so far, with the counters as they are now."""
-        return Watched(self.processes, tuple(self._curve), self._before, memory.read(self._before.groups), self._least_shm, self._now())
+        after = memory.read(list(self._before.groups))
+        return Watched(self.processes, tuple(self._curve), self._before, after, self._least_shm, tuple(self._own), self._now())
 
     def _now(self) -> float:
         return time.monotonic() - self.began
@@ -179,7 +182,9 @@ class Watch:
         """The counters of a group from when its first process is seen: a scheduler or a container may put a command into its own."""
         if cgroup not in self._cgroups:
             self._cgroups.add(cgroup)
-            for path in memory.groups_of(pid):
+            groups = memory.groups_of(pid)
+            self._own += groups[:1]
+            for path in groups:
                 self._before.groups.setdefault(path, memory.group(path))
 
     def _until_full(self, look: Look) -> float:
