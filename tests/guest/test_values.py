@@ -145,7 +145,8 @@ Trainer().fit(args, TrainConfig(), Config(lr=0.3, model=Config(dim=4)), {{"data"
 def test_a_config_is_told_in_full_and_without_its_secrets(tmp_path):
     done = visit(project(tmp_path, {"a.py": CONFIGS}), "a.py")
     assert "ValueError" in done.done.stderr
-    seen = {each.source.partition(",")[0]: dict(each.values) for each in done.story.configs}
+    seen = {each.source.partition(" ")[0]: dict(each.values) for each in done.story.configs}
+    assert done.story.configs[1].source == "cfg (TrainConfig), a variable at a.py:19 in Trainer.fit"
     assert seen["args"] == {"wandb_api_key": "‹key:32-63›", **{f"k{n}": str(n) for n in range(40)}}
     assert seen["cfg"] == {"lr": "0.1", "mode": "Mode.FAST", "api_key": "‹key:32-63›", "out": "PosixPath('/tmp/x')"}
     assert seen["plain"] == {"lr": "0.3", "model.dim": "4"}
@@ -160,7 +161,7 @@ def test_configs_of_libraries_are_read_without_resolving_them(tmp_path):
     program = ("import omegaconf, pydantic\nclass Settings(pydantic.BaseModel):\n    lr: float = 0.1\n    password: str = 'hunter2hunter2'\n"
                "def f(cfg, settings):\n    raise ValueError\n"
                "f(omegaconf.OmegaConf.create({'data': {'dim': 4, 'x': '${nowhere.dim}', 'l': [1, 2]}, 'lr': 0.1}), Settings())")
-    seen = {each.source.partition(",")[0]: dict(each.values) for each in visit(project(tmp_path, {"a.py": program}), "a.py").story.configs}
+    seen = {each.source.partition(" ")[0]: dict(each.values) for each in visit(project(tmp_path, {"a.py": program}), "a.py").story.configs}
     assert seen == {"cfg": {"data.dim": "4", "data.x": "'${nowhere.dim}'", "data.l": "[1, 2]", "lr": "0.1"},
                     "settings": {"lr": "0.1", "password": "‹password:8-15›"}}
 

@@ -165,6 +165,10 @@ class Reader:
             yield pid
             pid = self._parents[pid]
 
+    def where(self, frame: Record, pid: int) -> str:
+        told = self._frame(frame, False, pid)
+        return f"{told.file}:{told.line} in {told.function}"
+
     def _rank(self, pid: int) -> str:
         return next((str(self._ranks[each]) for each in self.ancestors(pid) if each in self._ranks), "")
 

@@ -16,6 +16,8 @@ from bitten.core.failure import Crash, FileSeen, Resolved, Sighting
 from bitten.core.proof import Outcome, Phase
 
 FILES = 60
+BY_VARIABLE = ", a variable at "
+"""What marks the source of a config that no file holds as it stands."""
 COMPLAINTS = 8
 
 
@@ -53,7 +55,7 @@ def read(spool: Path, root: Path, ended_badly: bool | None = None) -> Story:
         net=tuple(dict.fromkeys(str(record["host"]) for record in log.of("net"))),
         denied=tuple(dict.fromkeys(str(record["p"]) for record in log.of("denied"))),
         interpreter=str(_hello(log, reader, failed).get("exe", "")),
-        configs=tuple(_configs(sorted(found, key=lambda each: not (crashes and _is(each, crashes[0]))))),
+        configs=tuple(_configs(reader, sorted(found, key=lambda each: not (crashes and _is(each, crashes[0]))))),
         notes=(*_notes(log), *_changed_since(log, reader), *_unexplained(log, crashes)),
     )
 
@@ -75,11 +77,11 @@ def _sightings(log: Log, reader: Reader) -> Iterator[Sighting]:
         yield Sighting(seen["probe"], reader.place(seen["place"]), facts, int(seen["calls"]), bool(seen["finding"]), process)
 
 
-def _configs(found: list[Found]) -> Iterator[Resolved]:
+def _configs(reader: Reader, found: list[Found]) -> Iterator[Resolved]:
     """As the program itself held them, of the first that tells any; the root cause comes first."""
-    for config in next((each.record["exc"]["configs"] for each in found if each.record["exc"].get("configs")), ()):
+    for pid, config in next(([(each.pid, config) for config in told] for each in found if (told := each.record["exc"].get("configs"))), ()):
         told = {redact(str(name)): str(scrubbed(value, redact, str(name).rpartition(".")[2])) for name, value in config["values"].items()}
-        yield Resolved(f"{config['name']}, {config['type']} of the program", told)
+        yield Resolved(f"{config['name']} ({config['type']}){BY_VARIABLE}{reader.where(config['at'], pid)}", told)
 
 
 # ---------------------------------------------------------------------------------------------- config and data manifest

@@ -26,7 +26,8 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
     story = guest_facts.read(spool, root, ended_badly=not run.ended_well and not run.hung)
     if not run.ended_well and not run.hung:  # what it says when we end it is no failure of its own
         story = _with_text(story, both, root)
-    surroundings = Surroundings(story.files, {**story.environment, "interpreter": story.interpreter}, notes=story.notes)
+    environment = {**story.environment, "interpreter": story.interpreter}
+    surroundings = Surroundings(story.files, environment, notes=story.notes, configs=story.configs)
     return Observed(
         run,
         _facts(run, stdout, stderr, redact),

@@ -13,11 +13,11 @@ from pathlib import Path
 from bitten.adapters import data_lists, environment, last_good, lock_files, machine, manifest, neighbours, worktree
 from bitten.adapters.config_values import resolved
 from bitten.adapters.folder import Redact, masked
+from bitten.adapters.guest_facts import BY_VARIABLE
 from bitten.adapters.guest_log import Log, Record, load
 from bitten.core.failure import Command, Failure, FileSeen, Run, Surroundings
 from bitten.core.reading import to_read
 from bitten.core.state import Moved, State, since
-from bitten.core.trouble import Trouble
 
 HELD = 20
 PROCESSES = 12
@@ -41,8 +41,8 @@ class Survey:
         for look in (self._with_files, self._with_environment, lambda around: self._with_past(around, failure)):
             try:
                 seen = look(seen)
-            except (Trouble, OSError, ValueError) as why:
-                troubles.append(self.redact(f"a part of the surroundings is missing: {why}"))
+            except Exception as why:  # the failure itself must reach the disk, whatever goes wrong around it
+                troubles.append(self.redact(f"a part of what surrounded it is missing: {type(why).__name__}: {why}"))
         return replace(failure, surroundings=replace(seen, notes=(*seen.notes, *troubles)))
 
     def keep(self, run: Run) -> None:
@@ -64,7 +64,7 @@ class Survey:
 
     def _with_files(self, seen: Surroundings) -> Surroundings:
         files, skipped = manifest.digested((*seen.files, *self._held(seen.files)), self.root)
-        configs = resolved(files, self.root, self.redact)
+        configs = (*seen.configs, *resolved(files, self.root, self.redact))
         cwd = Path(str(self._hello.get("cwd", self.root)))
         odd = (*manifest.changed(files, self.root), *data_lists.odd(files, self.root, cwd), *skipped)
         told = tuple(map(self.redact, odd))
@@ -127,7 +127,8 @@ class Survey:
         known = (seen.head, *worktree.digests(self.root, seen.changed, seen.head)) if seen.head else None
         head, files, whole = known or worktree.standing(self.root, self.is_git())
         data = tuple(each for each in seen.files if each.role in ("config", "data"))
-        return State(time.time(), head, files, whole, seen.packages, seen.configs, data, self._compared(seen))
+        configs = tuple(each for each in seen.configs if BY_VARIABLE not in each.source)  # a run that went well tells of none
+        return State(time.time(), head, files, whole, seen.packages, configs, data, self._compared(seen))
 
     def _compared(self, seen: Surroundings) -> Mapping[str, str]:
         """What is the same in two runs of a command where nothing changed: no seed, no port, nothing that depends on how far it came."""

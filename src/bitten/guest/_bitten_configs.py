@@ -47,7 +47,8 @@ def in_frames(links: Any) -> list[dict[str, Any]]:
         for name, value in _candidates(held):
             if len(found) < CONFIGS and id(value) not in seen and not budget.over():
                 seen.add(id(value))
-                found.append({"name": name, "type": values.type_name(type(value)), "values": _flat(value, budget)})
+                at = frames.told_of(link.tb_frame, link.tb_lineno)
+                found.append({"name": name, "type": values.type_name(type(value)), "at": at, "values": _flat(value, budget)})
         frames.forget(link.tb_frame, held)
     return [each for each in found if each["values"]]
 
