@@ -72,7 +72,7 @@ def test_config_and_data_name_files_digests_values_and_what_is_missing(told):
     assert "- config: `conf.json` (" in text and "sha256 " in text and "- data: `data/rows.csv` (4 bytes, 2 lines, sha256 " in text
     assert "conf.json names 2 files of data; not there: data/val.csv" in text
     assert "    lr = 1.0\n" in text and "    model.dim = 64\n" in text
-    assert "args, a variable at train.py:10 in main\n    {'steps': 3}" in text
+    assert "args (dict), a variable at train.py:10 in main\n    steps = 3" in text
 
 
 def test_the_environment_names_packages_builds_and_the_lock(told):

@@ -146,7 +146,7 @@ def test_a_config_is_told_in_full_and_without_its_secrets(tmp_path):
     done = visit(project(tmp_path, {"a.py": CONFIGS}), "a.py")
     assert "ValueError" in done.done.stderr
     seen = {each.source.partition(" ")[0]: dict(each.values) for each in done.story.configs}
-    assert done.story.configs[1].source == "cfg (TrainConfig), a variable at a.py:19 in Trainer.fit"
+    assert done.story.configs[1].source == "cfg (TrainConfig), a variable at a.py:20 in Trainer.fit"
     assert seen["args"] == {"wandb_api_key": "‹key:32-63›", **{f"k{n}": str(n) for n in range(40)}}
     assert seen["cfg"] == {"lr": "0.1", "mode": "Mode.FAST", "api_key": "‹key:32-63›", "out": "PosixPath('/tmp/x')"}
     assert seen["plain"] == {"lr": "0.3", "model.dim": "4"}
