@@ -356,3 +356,48 @@ def test_a_process_without_the_guest_counts_more_than_one_that_got_over_its_exce
     project.write("over.py", "import traceback\ntry:\n    1 / 0\nexcept ArithmeticError:\n    traceback.print_exc()\n")
     project.bitten("run", "--", "bash", "-c", f"{sys.executable} over.py; {sys.executable} -I crash.py")
     assert [(crash["role"], crash["type"]) for crash in crashes_of(project)["crashes"]] == [("root", "OSError"), ("context", "ZeroDivisionError")]
+
+
+# ---------------------------------------------------------------------------------------------- what loggers and frameworks make of it
+
+LOGURU = """2026-05-04 12:00:00.123 | ERROR    | __main__:main:12 - it failed
+Traceback (most recent call last):
+
+  File "main.py", line 30, in <module>
+    take(3)
+    └ <function take at 0x7f>
+
+> File "main.py", line 8, in take
+    raise KeyError(n)
+                   └ 3
+
+KeyError: 3
+"""
+RAY = """Traceback (most recent call last):
+  File "main.py", line 30, in <module>
+    ray.get(take.remote(3))
+  File "/venv/lib/python3.11/site-packages/ray/_private/worker.py", line 2771, in get
+    raise value.as_instanceof_cause()
+ray.exceptions.RayTaskError(ValueError): \x1b[36mray::take()\x1b[39m (pid=4121, ip=10.0.0.1)
+  File "main.py", line 8, in take
+    raise KeyError(n)
+ValueError: no shard
+"""
+JSON = json.dumps({"level": "error", "exception": "Traceback (most recent call last):\n  File \"main.py\", line 8, in take\n    raise KeyError(n)\n"
+                   "ValueError: no \"shard\"", "time": 3}) + "\n"
+
+
+@pytest.mark.parametrize(("log", "what", "process"), [(LOGURU, "KeyError: 3", ""), (RAY, "ValueError: no shard", "take() (pid=4121)"),
+                                                      (JSON, 'ValueError: no "shard"', "")], ids=["loguru", "ray", "JSON"])
+def test_tracebacks_of_loggers_and_frameworks_are_read(root, log, what, process):
+    crash = pasted.crashes(log, root)[0]
+    assert (f"{crash.type}: {crash.message}", crash.process, crash.role) == (what, process, "root")
+    assert (crash.site.file, crash.site.line, crash.site.text) == ("main.py", 8, "raise KeyError(n)")
+
+
+def test_the_boxes_that_rich_draws_are_read(root):
+    (root / "drawn.py").write_text("from rich.traceback import install\ninstall(show_locals=True, width=60)\nimport main\nmain.take('a')\n")
+    crash = pasted.crashes(printed(root, "drawn.py"), root)[0]
+    assert (crash.type, crash.message) == ("KeyError", "'a'")
+    assert [(frame.file, frame.function, frame.text) for frame in crash.frames] == [
+        ("drawn.py", "<module>", "main.take('a')"), ("main.py", "take", "Rows().take(n)"), ("main.py", "Rows.take", "raise KeyError(n)")]

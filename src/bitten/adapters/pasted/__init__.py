@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bitten.core.failure import Crash
 
-from . import cells, ends, plain, tests_told
+from . import boxes, cells, ends, plain, tests_told
 from .lines import HEAD, Line, by_source, lines, seconds, shown
 from .places import Places
 from .plain import Told
@@ -71,7 +71,7 @@ def _told(every: Sequence[Line]) -> list[Told]:
     """In the order of the log; what a section of pytest quotes is told by that section alone."""
     found: list[Told] = []
     for part in by_source(every).values():
-        special = [*tests_told.failing(part), *cells.drawn(part)]
+        special = [*tests_told.failing(part), *cells.drawn(part), *boxes.boxed(part)]
         rest = [each for told in plain.tracebacks(part) for each in _apart(told) if not any(_holds(other, each) for other in special)]
         found += [*special, *_with_workers(rest), *ends.last_words(part)]
     return [_named(each) for each in sorted(found, key=lambda told: told.at)]
@@ -141,7 +141,7 @@ def _root(told: list[Told], rank: str) -> Told | None:
 def _is_second_hand(each: Told, told: list[Told]) -> bool:
     """It tells of another's failure, or was none that ended anything."""
     others = [other for other in told if other is not each and not other.ignored]
-    name = each.crash.type.rpartition(".")[2]
+    name = each.crash.type.rpartition(".")[2].partition("(")[0]
     lost = name in _LOST_PEERS or _CLOSED.search(each.crash.message) is not None
     quotes = bool(plain.worker(each.crash.message)) and any(other.sent for other in others)
     weak = lost or quotes or name in _ECHOES or each.kind == "shell" or not each.crash.type[0].isidentifier()

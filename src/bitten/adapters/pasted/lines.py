@@ -15,6 +15,8 @@ LEARNT = 64
 """Sources that are told apart."""
 NEAR = 50
 """Lines below a traceback's head among which its own next one stands, however many processes print at once."""
+FOLDED = 100_000
+"""Characters of a line that holds a whole traceback."""
 HEAD = "Traceback (most recent call last)"
 
 _COLOURS = re.compile(r"(?:\x1b|␛|\^\[)\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
@@ -23,6 +25,7 @@ _STAMP = re.compile(
     r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
     r"(?: (?:stdout|stderr) [FP]| \d\d[OE][+ ]?)?(?:[ \t]|$)"  # Kubernetes' log files, GitLab's
 )
+_FIELD_END = re.compile(r'"\s*[,}].*$')
 _MARGIN = re.compile(r"[ \t|+>-]*(?:(?:Original|Exception Group) |traceback\s*: )?$")
 
 
@@ -38,7 +41,7 @@ class Line:
 
 def lines(text: str) -> list[Line]:
     """The last lines of a log, clean."""
-    stamped = [_cleaned(line) for line in text.split("\n")[-MOST:]]
+    stamped = [_cleaned(part) for line in text.split("\n")[-MOST:] for part in (_unfolded(line) if HEAD in line else (line,))]
     prefixes = _learnt([line for _, line in stamped])
     return [Line(at, *_split(line, prefixes), stamp) for at, (stamp, line) in enumerate(stamped)]
 
@@ -48,6 +51,14 @@ def by_source(every: Iterable[Line]) -> dict[str, list[Line]]:
     for line in every:
         found.setdefault(line.source, []).append(line)
     return found
+
+
+def _unfolded(line: str) -> list[str]:
+    """A log in JSON has a whole traceback on one line."""
+    if "\\n" not in line:
+        return [line]
+    parts = line[:FOLDED].replace("\\\\", "\\").replace('\\"', '"').split("\\n")
+    return [*parts[:-1], _FIELD_END.sub("", parts[-1])]
 
 
 def _cleaned(line: str) -> tuple[str, str]:

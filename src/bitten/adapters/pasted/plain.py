@@ -16,8 +16,8 @@ FRAMES = 200
 JUNK = 8
 """Lines of another process in between, after which a traceback counts as cut off."""
 
-_FRAME = re.compile(r'(\s*)File "(.+)", line (\d+)(?:, in (.+))?$')
-_TYPE = re.compile(r"(\s*)((?:[A-Za-z_][\w]*\.|<locals>\.)*[A-Za-z_]\w*)(?:: ?(.*))?$")
+_FRAME = re.compile(r'(\s*)(?:> )?File "(.+)", line (\d+)(?:, in (.+))?$')  # loguru points at the one that caught it
+_TYPE = re.compile(r"(\s*)((?:[A-Za-z_][\w]*\.|<locals>\.)*[A-Za-z_]\w*(?:\(\w+\))?)(?:: ?(.*))?$")  # `RayTaskError(ValueError)`
 _NAMED = re.compile(r"[A-Z_]|.*\.|(?:error|timeout|herror|gaierror)$")
 _MARKS = re.compile(r"\s*[~^][~^ ]*$|\s*\.\.\.<\d+ lines>\.\.\.$")
 _REPEATED = re.compile(r"\s*\[Previous line repeated (\d+) more times?\]")
@@ -36,7 +36,9 @@ _BEFORE = (
     (re.compile(r"Process (\S+):$"), "{}"),
     (re.compile(r"-- Process (\d+) terminated with the following error:$"), "spawned process {}"),
     (re.compile(r"(?:ERROR|FAIL): (\S+ \(\S+\))$"), "test {}"),
+    (re.compile(r".{0,200}\bray::(\S+ \(pid=\d+)"), "{})"),
 )
+_RAY = "ray::"
 _IGNORED = re.compile(r"Exception ignored (?:in|while)\b")
 _WORKER = re.compile(r"Caught [\w.]+ in (DataLoader worker) process (\d+)\.")
 
@@ -84,7 +86,7 @@ def _told(lines: Sequence[Line], at: int, after: int, links: list[tuple[Crash, s
     process = next((words for text in reversed(before) if (words := _process(text))), "")
     *others, (crash, _) = [(replace(each, process=process), role) for each, role in links]
     chain = (*(replace(each, role=role) for each, role in reversed(others)), *members)
-    sent = "Original " + HEAD in lines[at].text or process.startswith("spawned")
+    sent = "Original " + HEAD in lines[at].text or process.startswith("spawned") or any(_RAY in text for text in before[-1:])
     ignored = any(map(_IGNORED.match, before[-1:]))
     last = lines[min(after, len(lines)) - 1].at
     return Told(crash, lines[at].at, lines[at].source, chain, ignored=ignored, sent=sent, last=last,
@@ -111,7 +113,7 @@ def _one(texts: Sequence[str], at: int) -> _Found | None:
         return _group(texts, at)
     if HEAD + ":" in text:
         return _body(texts, at + 1)
-    if text.lstrip().startswith('File "') and _is_syntax(texts, at):
+    if text.lstrip().startswith('File "') and (_is_syntax(texts, at) or (at and _RAY in texts[at - 1])):
         return _body(texts, at)
     return None
 
@@ -124,8 +126,8 @@ def _is_syntax(texts: Sequence[str], at: int) -> bool:
 def _body(texts: Sequence[str], at: int) -> _Found | None:
     """Frames, then the line with the type. None when it breaks off before."""
     frames, at, indent = _frames(texts, at)
-    found = _TYPE.match(texts[at]) if at < len(texts) else None
-    if found is None or not _NAMED.match(found[2]) or (frames and len(found[1]) >= max(indent, 1)):
+    found = _named(texts[at]) if at < len(texts) else None
+    if found is None or (frames and len(found[1]) >= max(indent, 1)):
         return None if not frames else (Crash("(cut off)", "", tuple(frames)), at, "", ())
     message, after, link = _message(texts, at, found[3] or "")
     return Crash(found[2], message, tuple(frames)), after, link, ()
@@ -142,6 +144,8 @@ def _frames(texts: Sequence[str], at: int) -> tuple[list[Frame], int, int]:
             frames.append(Frame(frame[2], int(frame[3]), (frame[4] or "<module>").strip()))
         elif repeated := _REPEATED.match(text):
             frames.append(Frame("…", 0, f"{repeated[1]} frames left out"))
+        elif not text.strip() and _goes_on(texts, at + 1):
+            pass
         elif not text.strip() or HEAD in text or (junk := _other(texts, at, text, indent, junk)) < 0:
             break
         elif frames and not frames[-1].text and not _MARKS.match(text) and _indent(text) > indent:
@@ -150,13 +154,32 @@ def _frames(texts: Sequence[str], at: int) -> tuple[list[Frame], int, int]:
     return frames[:FRAMES], at, indent
 
 
+def _goes_on(texts: Sequence[str], at: int) -> bool:
+    """loguru sets its frames apart by blank lines."""
+    return at < len(texts) and (_FRAME.match(texts[at]) is not None or (bool(_named(texts[at])) and not texts[at][0].isspace()))
+
+
+def _named(text: str) -> re.Match[str] | None:
+    """The line that names the type."""
+    found = _TYPE.match(text)
+    return found if found and _NAMED.match(found[2]) else None
+
+
+def typed(texts: Sequence[str], at: int) -> tuple[str, str, int] | None:
+    """Type and message that stand on a line, and how many lines they take."""
+    found = _named(texts[at]) if at < len(texts) else None
+    if found is None:
+        return None
+    message, after, _ = _message(texts, at, found[3] or "")
+    return found[2], message, after - at
+
+
 def _other(texts: Sequence[str], at: int, text: str, indent: int, junk: int) -> int:
     """-1 at the line that names the type; else how many lines in a row are nobody's."""
     if _indent(text) > indent or _MARKS.match(text):
         return junk
-    found = _TYPE.match(text)
-    is_type = found is not None and _NAMED.match(found[2]) and (_indent(text) < indent or not indent)
-    return -1 if is_type and not any(map(_FRAME.match, texts[at + 1:at + 2])) else junk + 1
+    is_type = _named(text) is not None and (_indent(text) < indent or not indent)
+    return -1 if is_type and (_RAY in text or not any(map(_FRAME.match, texts[at + 1:at + 2]))) else junk + 1
 
 
 def _indent(text: str) -> int:
@@ -172,7 +195,7 @@ def _message(texts: Sequence[str], at: int, first: str) -> tuple[str, int, str]:
             return _joined(kept), after + 1, "cause" if text == _CAUSE else "context"
         if _ENDS.match(text):
             break
-        if HEAD in text or _is_syntax(texts, after):
+        if HEAD in text or _is_syntax(texts, after) or (_RAY in texts[after - 1] and _FRAME.match(texts[after])):
             break
         kept.append(texts[after])
     else:
