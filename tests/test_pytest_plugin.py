@@ -61,13 +61,6 @@ def test_each_different_failure_gets_a_case_that_knows_its_variables(project):
     assert (site["file"], site["function"], site["variables"]) == ("tests/test_rows.py", "load", {"n": "1"})
 
 
-def test_it_works_below_xdist_and_is_not_started_by_its_own_runs(project):
-    project.write("pytest.ini", "[pytest]\naddopts = -p no:cacheprovider --bitten\n")
-    done = run(project, "-n", "1", "tests/test_rows.py::test_load")
-    assert done.returncode == 1 and len(said(done)) == 1 and "case 1 · " in said(done)[0], done.stdout
-    assert len(list((project.root / ".bitten").glob("[0-9]*-*"))) == 1
-
-
 def test_the_plugin_loads_nothing_of_ours_unless_it_is_asked_to(project):
     test = """import sys\n\n\ndef test_light(pytestconfig):
     assert [name for name in sys.modules if name.startswith("bitten.")] == ["bitten.pytest_plugin"]

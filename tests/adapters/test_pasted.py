@@ -301,6 +301,13 @@ def test_nothing_in_a_log_makes_it_fail(parts, between):
     pasted.read(between.join(parts), Path("/nowhere"))
 
 
+def test_a_log_of_thousands_of_exceptions_is_read_in_their_order(root):
+    text = "".join(f"Traceback (most recent call last):\n{FRAME}OSError: retry {at}\nstep\n\n" for at in range(4000))
+    began = time.process_time()
+    assert told(root, text)[:2] == [("root", "OSError", "retry 3999\nstep"), ("context", "OSError", "retry 0\nstep")]
+    assert time.process_time() - began < 10
+
+
 @pytest.mark.parametrize("piece", ["x" * 1000, "\x1b[" * 500, "Traceback (most recent call last):\n", '  File "a", line 1, in f\n', " " * 1000,
                                    "E   x\n", "a:1:" * 250, "  | \n", 'Traceback (most recent call last):\n  File "a", line 1, in f\nE: x\n'])
 def test_time_grows_with_the_log_and_not_with_its_square(piece):

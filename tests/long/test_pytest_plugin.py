@@ -1,4 +1,4 @@
-"""`pytest --bitten`, where a test passes alone, and where a file can't be read."""
+"""`pytest --bitten` below xdist, where a test passes alone, and where a file can't be read."""
 
 from __future__ import annotations
 
@@ -17,3 +17,10 @@ def test_a_test_that_fails_only_among_others_and_a_file_that_cannot_be_read_are_
     done = run(project, "--bitten")
     assert done.returncode == 2 and "case 1 · " in said(done)[0]
     assert "ModuleNotFoundError" in project.bitten("show").stdout
+
+
+def test_it_works_below_xdist_and_is_not_started_by_its_own_runs(project):
+    project.write("pytest.ini", "[pytest]\naddopts = -p no:cacheprovider --bitten\n")
+    done = run(project, "-n", "1", "tests/test_rows.py::test_load")
+    assert done.returncode == 1 and len(said(done)) == 1 and "case 1 · " in said(done)[0], done.stdout
+    assert len(list((project.root / ".bitten").glob("[0-9]*-*"))) == 1

@@ -72,13 +72,10 @@ def _told(every: Sequence[Line]) -> list[Told]:
     found: list[Told] = []
     for part in by_source(every).values():
         special = [*tests_told.failing(part), *cells.drawn(part), *boxes.boxed(part)]
-        rest = [each for told in plain.tracebacks(part) for each in _apart(told) if not any(_holds(other, each) for other in special)]
+        quoted = {at for each in special for at in range(each.at, each.last + 1)}
+        rest = [each for told in plain.tracebacks(part) if told.at not in quoted for each in _apart(told)]
         found += [*special, *_with_workers(rest), *ends.last_words(part)]
     return [_named(each) for each in sorted(found, key=lambda told: told.at)]
-
-
-def _holds(one: Told, other: Told) -> bool:
-    return one.at <= other.at <= one.last
 
 
 def _with_workers(told: list[Told]) -> Iterator[Told]:
@@ -119,41 +116,45 @@ def _without_doubles(told: Iterable[Told]) -> list[Told]:
 
 
 def _ordered(told: list[Told], rank: str) -> Iterator[Crash]:
-    root = _root([each for each in told if not each.ignored], rank)
+    own = _speaking_for_themselves(told)
+    root = _root(told, own, rank)
     if root is not None:
         yield from (replace(root.crash, role="root"), *root.chain)
     for each in told:
         if each is not root:
-            role = _role(each, root, told) if root else "context"
+            role = _role(each, root, own) if root else "context"
             yield replace(each.crash, role=role, handled=role == "context")
 
 
-def _root(told: list[Told], rank: str) -> Told | None:
+def _root(told: list[Told], own: dict[int, Told], rank: str) -> Told | None:
     """Of each process the last that speaks for itself, of these the earliest; torchrun's word on the rank goes before."""
-    own = [each for each in told if not _is_second_hand(each, told)]
-    tests = [each for each in own if each.kind == "test"]
-    last = {each.source: each for each in own}
-    sent = [each for each in own if each.sent]
+    tests = [each for each in own.values() if each.kind == "test"]
+    last = {each.source: each for each in own.values()}
+    sent = [each for each in own.values() if each.sent]
     named = [each for each in last.values() if rank and shown(each.source) == f"rank {rank}"]
-    return next(iter([*named, *tests, *sent, *sorted(last.values(), key=lambda each: each.at), *reversed(told)]), None)
+    rest = [each for each in reversed(told) if not each.ignored]
+    return next(iter([*named, *tests, *sent, *sorted(last.values(), key=lambda each: each.at), *rest]), None)
 
 
-def _is_second_hand(each: Told, told: list[Told]) -> bool:
-    """It tells of another's failure, or was none that ended anything."""
-    others = [other for other in told if other is not each and not other.ignored]
+def _speaking_for_themselves(told: list[Told]) -> dict[int, Told]:
+    """By their place: those that neither tell of another's failure, nor were of no matter."""
+    heard = [each for each in told if not each.ignored]
+    is_sent = any(each.sent for each in heard)
+    return {id(each): each for each in heard if not each.repeats and (len(heard) == 1 or not _tells_of_another(each, is_sent))}
+
+
+def _tells_of_another(each: Told, is_sent: bool) -> bool:
     name = each.crash.type.rpartition(".")[2].partition("(")[0]
     lost = name in _LOST_PEERS or _CLOSED.search(each.crash.message) is not None
-    quotes = bool(plain.worker(each.crash.message)) and any(other.sent for other in others)
-    weak = lost or quotes or name in _ECHOES or each.kind == "shell" or not each.crash.type[0].isidentifier()
-    return each.ignored or each.repeats or (bool(others) and weak)
+    quotes = is_sent and not each.sent and bool(plain.worker(each.crash.message))
+    return lost or quotes or name in _ECHOES or each.kind == "shell" or not each.crash.type[0].isidentifier()
 
 
-def _role(each: Told, root: Told, told: list[Told]) -> str:
+def _role(each: Told, root: Told, own: dict[int, Told]) -> str:
     if each.kind == "test" and root.kind == "test":
         return "root"
-    if each.ignored or (each.source == root.source and each.at < root.at and not _is_second_hand(each, told)):
-        return "context"
-    return "consequence"
+    is_earlier = each.source == root.source and each.at < root.at and id(each) in own
+    return "context" if each.ignored or is_earlier else "consequence"
 
 
 def _differing(ordered: Iterable[Crash], places: Places) -> Iterator[str]:
