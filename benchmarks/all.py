@@ -13,10 +13,13 @@ from pathlib import Path
 HERE = Path(__file__).parent
 NAMES = ("startup", "training", "crash", "finish", "command", "output", "native", "snapshot", "redaction")
 
+ASKED = ("reproducer",)
+"""Only when named: it needs a folder of projects that is no part of this repository, as `--folder=FOLDER`."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=[[], *NAMES], metavar="NAME")
+    parser.add_argument("names", nargs="*", choices=[[], *NAMES, *ASKED], metavar="NAME")
     parser.add_argument("--write", action="store_true")
     given, options = parser.parse_known_args()
     failed = 0

@@ -52,7 +52,7 @@ def one(command: Sequence[str], to: str, source: Path) -> tuple[float, str]:
         who = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org"]
         subprocess.run(["git", "add", "-A"], cwd=project, check=True)
         subprocess.run(["git", *who, "commit", "-q", "-m", "as found"], cwd=project, check=True)
-        return waited([BITTEN, "run", "--", *command], project)
+        return waited([BITTEN, "run", "--no-reproducer", "--", *command], project)
 
 
 def waited(argv: Sequence[str], project: Path) -> tuple[float, str]:

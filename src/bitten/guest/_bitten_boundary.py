@@ -38,7 +38,7 @@ class Spent:
     def __init__(self, wanted: set[str]) -> None:
         self.end, self.until = thread_time() + SECONDS, perf_counter() + WAIT
         self.nodes = NODES
-        self.told: dict[int, Any] = {}
+        self.told: dict[int, Any] = {}  # what was told of an object, and how much that is
         self.wanted = wanted
 
     def over(self) -> bool:
@@ -187,13 +187,16 @@ def _class_of(cls: type) -> list[Any]:
 
 
 def _shared(value: Any, spent: Spent, name: str, depth: int) -> list[Any]:
-    """Told once an object: the same batch sits in many frames."""
-    known = spent.told.get(id(value))
-    if known is None or known[:1] == ["?"]:
-        spent.told[id(value)] = ["?", "itself"]
+    """Looked at once an object: the same batch sits in many frames. Told again it is paid for again, as its record grows by it."""
+    known, size = spent.told.get(id(value), (None, 0))
+    if known is not None and known[:1] != ["?"]:
+        spent.nodes -= size
+    else:
+        before = spent.nodes
+        spent.told[id(value)] = ["?", "itself"], 1
         known = arrays.spec(value, lambda each, its="": spec(each, spent, its, depth - 1), spent)
         known = known or (_compound(value, spent, name, depth) if depth > 0 else ["?", values.type_name(type(value))])
-        spent.told[id(value)] = known
+        spent.told[id(value)] = known, before - spent.nodes
     return list(known)
 
 

@@ -5,6 +5,7 @@ Nothing of the command is run again. Knows the guest's record of the failing cal
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -25,6 +26,7 @@ from .trial import Bench, bench, environment
 
 SECONDS = 20.0
 WORDS = 300
+_PLACE = re.compile(r" \([^()]*, line \d+\)$")
 MOST = 24
 """Programs that are tried."""
 
@@ -47,7 +49,7 @@ def _found(failure: Failure, spool: Path, root: Path, seconds: float) -> Reprodu
     programs = tuple(candidates(told))
     if not programs:
         return Reproducer(why="no library call at the border of your code, and no short function of yours, can be made from what is known")
-    want = (told.type, masked(told.message), told.last)
+    want = (told.type, masked(_PLACE.sub("", told.message) if told.syntax else told.message), told.last)
     with bench(root, failure.run.command.cwd, interpreter, environment({**failure.run.command.env}), want, seconds) as place:
         return _tried(place, programs, told)
 

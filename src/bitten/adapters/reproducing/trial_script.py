@@ -64,6 +64,8 @@ def shown(code: str, seconds: float) -> Any:
 
 
 def text_of(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        return str(error.msg)  # without the place
     try:
         return str(error)
     except BaseException:
@@ -172,8 +174,8 @@ def items_of(node: Any) -> list[Any]:
 
 
 def chunks(length: int) -> Iterator[Any]:
-    size = length // 2
-    while size >= 1:
+    size = max(1, length // 2)
+    while length and size >= 1:
         for first in range(length - size, -1, -size):
             yield first, first + size
         size //= 2

@@ -118,18 +118,28 @@ def close(local: str, everything: bool, allowed: Allowed, number: int | None) ->
 def reset(script: Path | None, symptom: str, number: int | None) -> None:
     """After an hour: re-read debug.md, update the symptom, show the bug in ten lines. Then go on.
 
+    Without --script it takes the reproducer that `run` found and verified, where there is one.
+
     \b
     bitten reset --script ten_lines.py --symptom "the last window is one row short"
     """
     opened = House.here().case(number)
-    if script is None:
-        raise BadInput("reset-needs-script", f"Re-read {opened.document}, then write the bug down in at most ten lines of Python.",
-                       "If you can't, you do not understand it yet.", "bitten reset --script FILE")
+    script = script or _found(opened)
     source = script.read_text(encoding="utf-8", errors="replace")
     with opened.visited("reset"), opened.bench().sandbox.copy() as copy:
         words = symptom or opened.house.person.ask("The symptom, as you see it now", text.symptom(opened.case.failure))
         opened.add(resetting(opened.case, words, source, str(script.resolve()), copy, interpreter(opened.case)))
     click.echo(opened.following())
+
+
+def _found(opened: OpenCase) -> Path:
+    """The reproducer that `run` found, shown. Raises: BadInput `reset-needs-script`, where there is none."""
+    found = opened.case.reproducer
+    if found is None or not found.verified:
+        raise BadInput("reset-needs-script", f"Re-read {opened.document}, then write the bug down in at most ten lines of Python.",
+                       "If you can't, you do not understand it yet.", "bitten reset --script FILE")
+    click.echo(f"Taken, as no --script is named:\n\n{found.code}", err=True)
+    return opened.house.root / opened.keep_reproducer()
 
 
 def _closed(opened: OpenCase, everything: bool, allowed: Allowed) -> Closing:
