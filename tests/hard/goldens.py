@@ -24,6 +24,10 @@ FIRST = 24
 """Lines that hold command, root exception, culprit process and the line of the person's code."""
 WIDTH, SCREENS = 120, 100
 """Columns of a screen, and the lines of two."""
+TRIES = 3
+KEPT = ("PATH", "HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "PYTHONDONTWRITEBYTECODE", "COLUMNS", "NO_COLOR",
+        "GIT_CONFIG_GLOBAL")
+"""Variables that a document is drawn with: others of this machine would stand in it."""
 
 TRAIN = '''import json
 
@@ -36,12 +40,10 @@ def batches(rows, size):
 def train(config):
     rows = list(range(config["rows"]))
     for batch in batches(rows, config["batch_size"]):
-        mean = sum(batch) / (len(batch) - config["drop"])
-    return mean
+        print("mean", sum(batch) / (len(batch) - config["drop"]))
 
 
-with open("config.json") as file:
-    print(train(json.load(file)))
+train(json.load(open("config.json")))
 '''
 SHAPES = '''import pytest
 
@@ -119,28 +121,39 @@ GOLDENS = {golden.name: golden for golden in (
     Golden("torchrun", ("torchrun", "--nproc-per-node", "2", "ranks.py"), {"ranks.py": RANKS},
            ("torchrun --nproc-per-node 2 ranks.py", "RuntimeError", "rank 1, pid N", "ranks.py:7 in shard")),
     Golden("loader", ("python", "words.py"), {"words.py": LOADER},
-           ("python words.py", "RuntimeError", "DataLoader worker 0, pid N", "stack expects each tensor")),
+           ("python words.py", "RuntimeError", "DataLoader worker 0, pid N", "words.py:17 in <module>")),
     Golden("notebook", ("jupyter", "execute", "study.ipynb"), {"study.ipynb": NOTEBOOK},
-           ("jupyter execute study.ipynb", "IndexError", "pid N", "in pick"), {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}, needs=("nbclient", "ipykernel")),
+           ("jupyter execute study.ipynb", "IndexError", "pid N", "in pick"), {"PYDEVD_DISABLE_FILE_VALIDATION": "1"},
+           needs=("nbclient", "ipykernel")),
 )}
 
 
 def hold(name: str, place: Path) -> None:
     """The document is the golden one, tells the most important first, and is short where the crash is plain."""
-    golden = GOLDENS[name]
+    golden, kept = GOLDENS[name], FOLDER / f"{name}.md"
     if lacks := [needs.words(each) for each in golden.needs if needs.missing(each)]:
         pytest.skip(f"needs {', '.join(lacks)}")
-    case = Hard(0, name, golden.command, "", files=golden.files, env=golden.env)
+    if os.environ.get("BITTEN_REWRITE"):
+        kept.write_text(_drawn(golden, place / "first"), "utf-8")
+    for attempt in range(TRIES):  # capture keeps to its seconds: on a busy machine it leaves out what took too long
+        text = _drawn(golden, place / str(attempt))
+        if text == kept.read_text("utf-8"):
+            return
+    assert text == kept.read_text("utf-8"), "if it is right: BITTEN_REWRITE=1 pytest tests/hard/test_goldens.py tests/long/test_goldens.py"
+
+
+def _drawn(golden: Golden, place: Path) -> str:
+    """What a person gets, held to what must come first and to its length; scrubbed."""
+    place.mkdir()
+    case = Hard(0, golden.name, golden.command, "", files=golden.files, env=golden.env)
     project = opened(case, place)
-    text = scrubbed(Told(project, ran(project, case, *BITTEN, "run", "--", *golden.command)).document, project.root)
+    project.env = {name: value for name, value in project.env.items() if name in KEPT or name in golden.env} | {"LANG": "C.UTF-8"}
+    document = Told(project, ran(project, case, *BITTEN, "run", "--", *golden.command)).document
+    text = scrubbed(document, project.root)
     head = "\n".join(text.splitlines()[:FIRST])
     assert not [word for word in golden.opens if word not in head], head
-    if golden.is_plain:
-        assert screens(text) <= SCREENS, text
-    kept = FOLDER / f"{name}.md"
-    if os.environ.get("BITTEN_REWRITE"):
-        kept.write_text(text, "utf-8")
-    assert text == kept.read_text("utf-8")
+    assert not golden.is_plain or screens(document) <= SCREENS, document
+    return text
 
 
 def screens(text: str) -> int:
@@ -166,4 +179,8 @@ SCRUBS = (
     (r"(?s)(## Environment\n\n- command: [^\n]*\n).*?(?=\n## )", r"\1- …\n"),
     (r"/\S*ipykernel_\d+/\d+\.py", "CELL"),
     (r"0x[0-9a-f]+", "0xN"),
+    (r"(\[127\.0\.0\.1\]):\d+", r"\1:N"),
+    (r"/tmp/tmp\w+\.json", "CONNECTION"),
+    (r"- wrote: `/tmp` [^\n]*\n", ""),
+    (r"\n- Meanwhile the kernel killed [^\n]*\n", ""),
 )

@@ -14,6 +14,8 @@ from bitten.core.reading import MOST, to_read
 
 FILES, WROTE, VALUES, CHANGED, PROCESSES = 14, 4, 24, 12, 6
 _TOLD = "capture/manifest.json"
+_BESIDE = (("python", "executable"), ("processor", "capabilities"))
+"""What shares a line."""
 _CONFIGS = frozenset(("args", "cfg", "config", "conf", "hparams", "opt", "opts", "params"))
 """Names by which programs call the config that they resolved."""
 
@@ -39,9 +41,16 @@ def _file(each: FileSeen) -> str:
 
 
 def _of_files(configs: Iterable[Resolved]) -> Iterator[str]:
+    """Each once: a config that holds what another does only names it."""
+    told: dict[tuple[tuple[str, str], ...], str] = {}
     for each in configs:
+        values = tuple((name, str(value)) for name, value in each.values.items())
+        if first := told.get(values):
+            yield f"{each.source}: the same as {first}"
+            continue
+        told[values] = each.source.partition(",")[0]
         yield each.source
-        yield from (f"    {name} = {value}" for name, value in each.values.items())
+        yield from (f"    {name} = {value}" for name, value in values)
         if each.left_out:
             yield f"    … {each.left_out} more in the file"
 
@@ -68,9 +77,13 @@ def _values(lines: Sequence[str]) -> Iterator[str]:
 
 
 def environment(case: Case) -> Iterator[str]:
-    told = case.failure.surroundings.environment
-    same = told.get("interpreter") == told.get("executable")
-    yield from (f"- {name}: {value}" for name, value in told.items() if value and not (name == "interpreter" and same))
+    told = dict(case.failure.surroundings.environment)
+    if told.get("interpreter") == told.get("executable"):
+        told.pop("interpreter", None)
+    for name, more in _BESIDE:
+        if told.get(name) and told.get(more):
+            told[name] += f", {told.pop(more)}"
+    yield from (f"- {name}: {value}" for name, value in told.items() if value)
 
 
 def changed(case: Case) -> Iterator[str]:

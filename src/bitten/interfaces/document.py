@@ -64,7 +64,8 @@ def _happened(case: Case) -> Iterator[str]:
         if crash.role == "consequence":
             yield _noticed(crash)
             continue
-        yield f"{crash.role} · {crash.process}\n" if crash.process else f"{crash.role}\n"
+        if len(failure.crashes) > 1:
+            yield f"\n{crash.role} · {crash.process}\n" if crash.process else f"\n{crash.role}\n"
         yield from _fenced(_traceback(crash))
         yield from _variables(crash)
     if not failure.crashes:
@@ -92,7 +93,8 @@ def _noticed(crash: Crash) -> str:
     """Another process's failure, folded: where this one met it."""
     at = crash.site or next(reversed(crash.frames), None)
     place = f", noticed at `{at.file}:{at.line}` in {at.function}" if at else ""
-    return f"\nconsequence · {crash.process}{place}: `{crash.type}: {text.short(text.first_line(crash.message))}`\n"
+    says = next((line.strip() for line in crash.message.splitlines() if re.search(r"\w", line)), "")
+    return f"\nconsequence · {crash.process}{place}: `{crash.type}: {text.short(says)}`"
 
 
 def _traceback(crash: Crash) -> Iterator[str]:
@@ -134,9 +136,11 @@ def tried(case: Case) -> Iterator[str]:
 def _hypotheses(case: Case) -> Iterator[str]:
     for each in rank.shown(case, everything=True):
         yield f"{each.id[1:]}. **{each.claim}** ({_standing(case, each)})"
-        yield f"   - because {each.because}" if each.because else ""
+        if each.because and not each.generic:
+            yield f"   - because {each.because}"
         yield f"   - supported if `{each.check.supports_if}`, refuted if `{each.check.refutes_if}`"
-        yield f"   - would look the same: {'; '.join(each.looks_like)}" if each.looks_like else ""
+        if each.looks_like and not each.generic:
+            yield f"   - would look the same: {'; '.join(each.looks_like)}"
 
 
 def _standing(case: Case, hypothesis: Hypothesis) -> str:

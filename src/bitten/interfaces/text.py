@@ -122,7 +122,8 @@ def origin(failure: Failure) -> str:
     """The chain of commands and how it ended; then the line of the person's own code, and the process."""
     typed, inner, root = command(failure), failure.surroundings.environment.get("command", ""), failure.root
     chain = f"{typed} → {inner}" if inner and inner != typed else typed
-    site = f"{root.site.file}:{root.site.line} in {root.site.function}" if root and root.site else ""
+    at = root.site or next((crash.site for crash in failure.crashes if crash.role == "consequence" and crash.site), None) if root else None
+    site = f"{at.file}:{at.line} in {at.function}" if at else ""
     where = " · ".join(part for part in (site, root.process if root else "") if part)
     took = f" after {failure.run.seconds:.1f} s" if failure.run.seconds else ""  # nobody timed what a log tells of
     ended = f"{_shorten(chain, 120)} · {ending(failure.run)}{took}"
