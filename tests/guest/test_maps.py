@@ -38,6 +38,22 @@ def test_what_c_readers_hold_is_told_with_its_size(tmp_path, version):
     assert told == {"shard.arrow": ["mapped", 4], "table.lmdb": ["open", 2], "named.h5": ["named", 3], "other.h5": ["named", 1]}
 
 
+def test_a_worker_that_sends_its_exception_home_tells_what_it_held(tmp_path):
+    program = """
+import multiprocessing, os
+
+def work(number):
+    held = os.open("shard.arrow", os.O_RDONLY)
+    raise ValueError("bad")
+
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    pool.map(work, [1])
+"""
+    root = project(tmp_path, {**FILES, "program.py": program})
+    told = [each for record in visit(root, "program.py").log.of("held") for each in record["files"]]
+    assert [f"{root}/shard.arrow", "open", 4] in [each[:3] for each in told]
+
+
 def test_of_an_exception_that_was_caught_nothing_is_told(tmp_path):
     root = project(tmp_path, {**FILES, "program.py": PROGRAM.replace("\nmain()", "")})
     assert list(visit(root, "program.py").log.of("held", "hookerr")) == []
