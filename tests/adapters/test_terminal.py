@@ -11,6 +11,7 @@ import time
 import pexpect
 import pytest
 from tests.adapters.commands import PYTHON, RUN, ours
+from tests.stories import Project
 
 BOTH = pytest.mark.parametrize("full", ["0", "1"], ids=["plain", "full"])
 
@@ -206,3 +207,24 @@ def test_after_the_debugger_s_pager_the_debugger_goes_on(tmp_path):
     child.sendline("c")
     child.expect_exact("after")
     assert ended(child) == 0
+
+
+QUESTION = "What did you expect?"
+
+
+def test_from_the_command_line_the_terminal_is_given_back_before_anything_is_asked(tmp_path):
+    project = Project(tmp_path, {"train.py": "import tty\ntty.setraw(1)\nprint('raw')\nraise ValueError('no rows')\n"}, git=False)
+    code, seen = project.typed("run", "--full-tty", "--", PYTHON, "train.py", answers=((QUESTION, "it to start"),))
+    assert code == 1 and "it to start" in seen and "ValueError: no rows" in seen
+    assert project.show()["case"] == 1
+
+
+def test_an_interrupted_command_with_a_terminal_of_its_own_opens_no_case(tmp_path):
+    project = Project(tmp_path, {"wait.py": "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"}, git=False)
+    child = pexpect.spawn(PYTHON, ["-m", "bitten", "run", "--full-tty", "--", PYTHON, "wait.py"], cwd=str(project.root), env=project.env,
+                          encoding="utf-8", timeout=60)
+    child.expect_exact("ready")
+    child.sendintr()
+    child.expect_exact("KeyboardInterrupt")
+    assert ended(child) in (130, -signal.SIGINT)
+    assert not (project.root / ".bitten").exists()

@@ -84,8 +84,7 @@ class _Screen:
             return
         shown = ""
         for piece in reversed(pieces):
-            if len(piece) > len(shown):
-                shown += piece[len(shown):]
+            shown += piece[len(shown):]
         self.column = 0
         self.write(shown)
         self.column = len(pieces[-1])
