@@ -99,5 +99,6 @@ def test_the_case_says_who_was_not_entered_and_why_and_what_would_help(tmp_path)
     done = project.bitten("run", "--", "make", "train")
     words = project.case().joinpath("debug.md").read_text("utf-8")
     assert "PYTHONPATH" in words and "bitten run --native -- make train" in words, done.stderr
+    assert "no Python checked in" not in words
     helped = project.bitten("run", "--native", "--", "make", "train")
     assert helped.returncode == 2 and "did not enter" not in helped.stderr

@@ -19,6 +19,7 @@ FILES = 60
 BY_VARIABLE = ", a variable at "
 """What marks the source of a config that no file holds as it stands."""
 COMPLAINTS = 8
+NOBODY = "no Python checked in: the guest saw nothing of this run"
 
 
 @dataclass(frozen=True)
@@ -210,7 +211,7 @@ def _unexplained(log: Log, crashes: tuple[Crash, ...]) -> Iterator[str]:
 
 def _notes(log: Log) -> Iterator[str]:
     if not any(log.of("hello")):
-        yield "no Python checked in: the guest saw nothing of this run"
+        yield NOBODY
     yield from _lost(log)
     if log.torn:
         yield f"{log.torn} line{'s' if log.torn > 1 else ''} of the guest's log could not be read"

@@ -115,11 +115,12 @@ def observed(
 
 def _with_unseen(seen: Observed, command: Command, watched: Watched, spool: Path, redact: Redact, has_native: bool) -> Observed:
     """Each process that checked in has its log."""
-    from bitten.adapters import pasted, unseen  # noqa: PLC0415 - as above
+    from bitten.adapters import guest_facts, pasted, unseen  # noqa: PLC0415 - as above
 
     from_text = pasted.UNSEEN in seen.surroundings.notes
     if seen.run.ended_well or not (from_text or unseen.matters(seen.crashes)):
         return seen
     met = {int(log.stem[1:]) for log in spool.glob("p*.log") if log.stem[1:].isdigit()}
     words = unseen.notes(command, watched.processes, met, seen.output, redact, has_native)
-    return replace(seen, surroundings=replace(seen.surroundings, notes=(*seen.surroundings.notes, *words)))
+    known = [note for note in seen.surroundings.notes if not words or note != guest_facts.NOBODY]  # the words say that, and more
+    return replace(seen, surroundings=replace(seen.surroundings, notes=(*known, *words)))
