@@ -137,6 +137,17 @@ def test_a_run_that_goes_well_leaves_the_project_as_it_was(tmp_path):
     assert len(list((made.home / "state" / "bitten" / "good").iterdir())) == 1
 
 
+def test_what_the_run_itself_wrote_is_no_change_of_the_persons(tmp_path):
+    made = project(tmp_path)
+    made.write("train.py", 'open("metrics.txt", "w").write("1")\n' + TRAIN)
+    made.commit("write")
+    assert made.bitten(*RUN, PYTHONDONTWRITEBYTECODE="").returncode == 0
+    made.git("add", "metrics.txt")
+    text = failing(made)
+    assert "metrics.txt" not in section(text, "What changed") + section(text, "Files to read")
+    assert "- wrote: `metrics.txt` (1 bytes)" in text and "__pycache__" not in text
+
+
 def test_code_that_changes_while_the_command_runs_is_said(tmp_path):
     made = project(tmp_path)
     made.write("train.py", "from pathlib import Path\n\nPath(__file__).write_text(Path(__file__).read_text() + '\\n')\n1 / 0\n")

@@ -47,9 +47,9 @@ def test_a_tag_of_the_programs_own_runs_nothing_and_hides_nothing(tmp_path):
 
 def test_secrets_are_masked_by_name_and_by_shape(tmp_path):
     key = "hf_" + "a1B2" * 8
-    write(tmp_path, {"conf.yaml": f"db:\n  password: hunter2hunter\nhub: {key}\nn_tokens: 512\nurls: ['https://ana:pa55word@host/x']\n"})
+    write(tmp_path, {"conf.yaml": f"db:\n  password: hunter2hunter\nhub: {key}\nn_tokens: 512\ntoken: abcd1234efgh5678\nurls: ['https://ana:pa55word@host/x']\n"})
     told = str(of(tmp_path, "conf.yaml"))
-    assert "hunter2hunter" not in told and key not in told and "pa55word" not in told and "'n_tokens': '512'" in told
+    assert "hunter2hunter" not in told and key not in told and "pa55word" not in told and "abcd1234" not in told and "'n_tokens': '512'" in told
 
 
 def test_an_env_file_is_not_opened(tmp_path):

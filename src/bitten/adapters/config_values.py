@@ -19,6 +19,7 @@ from typing import Any
 
 from bitten.adapters.folder import Redact, scrubbed
 from bitten.core.failure import FileSeen, Resolved
+from bitten.guest._bitten_redact import hides, kind_of, placeholder
 
 LARGEST = {".json": 2 << 20}
 """Bytes that are parsed; of all other forms an eighth, since they take longer."""
@@ -57,7 +58,8 @@ def _resolved(each: FileSeen, value: object, redact: Redact) -> Resolved:
 def _pairs(leaves: Sequence[tuple[str, object]], redact: Redact) -> Iterator[tuple[str, str]]:
     for name, value in leaves:
         key = name.rpartition(".")[2] or name
-        told = scrubbed(value if isinstance(value, str) else _plain(value), redact, key)
+        text = value if isinstance(value, str) else _plain(value)
+        told = placeholder(kind_of(key) or "secret", len(text)) if hides(key, text) else scrubbed(text, redact, key)
         yield redact(name)[:LONGEST], (repr(told) if isinstance(value, str) else str(told))[:LONGEST]
 
 

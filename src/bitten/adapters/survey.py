@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -107,9 +107,12 @@ class Survey:
     # ------------------------------------------------------------------------------------------ what changed
 
     def _with_past(self, seen: Surroundings, failure: Failure) -> Surroundings:
+        wrote = {each.path for each in seen.files if each.role == "wrote"}
+        seen = replace(seen, changed=_without(seen.changed, wrote))
         state = self._state(seen)
         good = last_good.find(self._typed(failure.run.command), self.root)
         moved = worktree.between(self.root, good, state) if good else Moved()
+        moved = replace(moved, files=_without(moved.files, wrote))
         stack = [frame.file for crash in failure.crashes for frame in reversed(crash.frames) if frame.mine]
         near = neighbours.imported(dict.fromkeys(stack), self.root, map(str, self._hello_of(seen).get("path", ())))
         return replace(
@@ -144,6 +147,11 @@ class Survey:
                 yield f"{path} changed after the command began: its lines above may not be those that ran"
         if self.is_git() and (head := worktree.head_at(self.root, began)):
             yield f"HEAD was {head[:12]} when the command began, and has moved since"
+
+
+def _without(paths: Iterable[str], wrote: Collection[str]) -> tuple[str, ...]:
+    """What the run itself wrote is no change of the person's, nor is byte-code."""
+    return tuple(path for path in paths if path not in wrote and "__pycache__" not in path.split("/"))
 
 
 def _line(hello: Record) -> str:

@@ -42,7 +42,7 @@ def _on_open(args: Any) -> None:
 
 def _on_write(path: str) -> None:
     _judge(path)
-    if len(_written) <= 200:
+    if len(_written) <= 200 and not path.startswith(hook.Where.skipped) and "/__pycache__/" not in path:
         hook.emit("wrote", p=path)
 
 

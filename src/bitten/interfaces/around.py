@@ -33,7 +33,9 @@ def files(case: Case) -> Iterator[str]:
 
 
 def _file(each: FileSeen) -> str:
-    known = [f"{each.size:,} bytes" if each.size >= 0 else "", f"{each.rows:,} lines" if each.rows >= 0 else "",
+    is_gone = each.size < 0 and each.count == 1 and not each.path.endswith("/")
+    known = [f"{each.size:,} bytes" if each.size >= 0 else "not there when it was opened" if is_gone else "",
+             f"{each.rows:,} lines" if each.rows >= 0 else "",
              f"{each.count:,} files read" if each.count > 1 else "", f"sha256 {each.digest[:12]}{'' if each.whole else ' of its first MiB'}"
              if each.digest else ""]
     told = ", ".join(word for word in known if word)
