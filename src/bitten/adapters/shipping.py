@@ -62,7 +62,7 @@ def shipped(folder: CaseFolder, case: Case, repo: Repo, redact: Redact) -> Shipm
     files |= {f"tree/{name}": content for name, content in source.items()}
     kinds = Counter(each.kind for name, content in files.items() for each in masked_in(name, content.decode("utf-8", "replace")))
     told = {"bitten": __version__, "case": folder.path.name, "root": redact(repo.root), "head": case.failure.surroundings.head,
-            "masked": dict(kinds), "left_out": left_out}
+            "masked": dict(kinds), "left_out": [redact(name) for name in left_out]}
     return Shipment(pack(told, files), dict(sorted(kinds.items())), tuple(left_out), tuple(source))
 
 
