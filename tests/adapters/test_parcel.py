@@ -84,9 +84,10 @@ def test_too_many_files_are_refused(refused, monkeypatch):
     assert refused(archive(*((f"case/{n}", b"") for n in range(20)))) == "parcel-unsafe"
 
 
-@pytest.mark.parametrize("content", [b"", b"nothing", gzip.compress(b"no tar at all" * 100), parcel.pack({}, FILES)[:-40],
+@pytest.mark.parametrize("content", [b"", b"nothing", gzip.compress(b"no tar at all" * 100, mtime=0), parcel.pack({}, FILES)[:-40],
                                      archive(("case/events.jsonl", b"{}")), archive(("parcel.json", b"[" * 100_000)),
-                                     archive(("parcel.json", b"[]")), archive(("parcel.json", b"{}"))])
+                                     archive(("parcel.json", b"[]")), archive(("parcel.json", b"{}"))],
+                         ids=["empty", "words", "no archive", "cut", "no label", "a deep label", "a list", "an empty label"])
 def test_what_is_no_parcel_is_said_to_be_none(refused, content):
     assert refused(content) == "parcel-unreadable"
 
