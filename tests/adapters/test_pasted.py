@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.guest.visit import bare_environment, python
+from tests.guest.visit import bare_environment, python, visit
 from tests.stories import Project
 
 from bitten.adapters import pasted
 from bitten.adapters.pasted.lines import lines
+from bitten.core import signature
 
 PROGRAM = """import sys
 from multiprocessing import Pool
@@ -71,9 +72,11 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl"
 
 @pytest.fixture
 def root(tmp_path):
-    (tmp_path / "main.py").write_text(PROGRAM)
-    (tmp_path / "unclosed.py").write_text("x = (\n")
-    return tmp_path
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "main.py").write_text(PROGRAM)
+    (root / "unclosed.py").write_text("x = (\n")
+    return root
 
 
 def printed(root, *argv, exe=sys.executable):
@@ -260,6 +263,15 @@ def test_code_that_is_another_one_now_is_named(root):
     assert pasted.read(log, root).differing == ()
     (root / "main.py").write_text(PROGRAM.replace("raise KeyError(n)", "raise KeyError(n, n)"))
     assert pasted.read(log, root).differing == ("main.py:8",)
+
+
+def test_a_log_and_a_guest_see_the_same_failure(root):
+    """By its signature, which the library's own function is part of: else a run would not join the case of its log."""
+    (root / "lib.py").write_text("import json\n\n\nclass Config:\n    def read(self):\n        def inner():\n            return json.loads('{')\n"
+                                 "        return inner()\n\n\nConfig().read()\n")
+    seen = visit(root, "lib.py")
+    assert signature.of_crash(pasted.crashes(seen.done.stderr, root)[0]) == signature.of_crash(seen.story.crashes[0])
+    assert "Config.read.<locals>.inner > JSONDecoder.raw_decode" in signature.of_crash(seen.story.crashes[0])
 
 
 def test_a_path_leads_nowhere_but_into_the_project(root):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,9 @@ DEEP = 12
 """Folders of a path that are tried, from its beginning."""
 
 
+_NOWHERE = Frame("", 0, "")
+
+
 class Places:
     """A path of another machine belongs to the project when its end does: `/home/runner/work/x/x/src/data.py` is `src/data.py`."""
 
@@ -23,15 +27,22 @@ class Places:
         self._roots = tuple(dict.fromkeys((root, root.resolve())))
         self._known: dict[str, str] = {}
         self._sources: dict[str, list[str]] = {}
+        self._trees: dict[str, ast.AST] = {}
 
     def crash(self, crash: Crash) -> Crash:
-        return replace(crash, frames=tuple(map(self.frame, crash.frames)))
+        *others, last = map(self.frame, crash.frames or (_NOWHERE,))
+        return replace(crash, frames=(*others, self._named(last))) if crash.frames else crash
 
     def frame(self, frame: Frame) -> Frame:
         if frame.file not in self._known:
             self._known[frame.file] = self._own(frame.file)
         own = self._known[frame.file]
         return replace(frame, file=own, mine=True, function=self._full_name(own, frame)) if own else frame
+
+    def _named(self, last: Frame) -> Frame:
+        """The library's function that raised is part of a failure's signature: its whole name, where that very file is here."""
+        is_here = not last.mine and last.file.startswith("/") and last.text and last.text in self._line(last.file, last.line)
+        return replace(last, function=self._full_name(last.file, last)) if is_here else last
 
     def differs(self, frame: Frame) -> bool:
         """Whether the file has another line there than the log shows; a frame without its line tells nothing."""
@@ -71,9 +82,26 @@ class Places:
 
     def _full_name(self, name: str, frame: Frame) -> str:
         """`Class.function`, as the guest has it, where the file still has such a function at that line."""
-        from bitten.adapters.scope import function_at  # noqa: PLC0415 - most runs show no text that is read
-
         if frame.function.startswith("<") or not name.endswith(".py"):
             return frame.function
-        found = function_at(name, "\n".join(self._lines(name)).encode(), frame.line).partition(":")[2]
+        found = "".join(_names_around(self._tree(name), frame.line))
         return found if found.rpartition(".")[2] == frame.function else frame.function
+
+    def _tree(self, name: str) -> ast.AST:
+        if name not in self._trees:
+            try:
+                self._trees[name] = ast.parse("\n".join(self._lines(name)))
+            except (SyntaxError, ValueError, RecursionError):
+                self._trees[name] = ast.Module([], [])
+        return self._trees[name]
+
+
+def _names_around(node: ast.AST, line: int, before: str = "") -> Iterator[str]:
+    """The qualified name of the innermost definition at a line, in parts."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if child.lineno <= line <= (child.end_lineno or child.lineno):
+                yield before + child.name
+                yield from _names_around(child, line, "." if isinstance(child, ast.ClassDef) else ".<locals>.")
+        else:
+            yield from _names_around(child, line, before)
