@@ -15,6 +15,7 @@ from bitten.interfaces.cli import COMMANDS, cli
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "commands.md"
 VARIABLES = {
+    "BITTEN_REPRODUCER": "`0` asks `run` not to look for a reproducer.",
     "BITTEN_SANDBOX": "`clone` asks for throw-away copies that need no namespaces.",
     "XDG_RUNTIME_DIR": "Where a running command's output is held; else `/dev/shm`, else `TMPDIR`.",
     "XDG_STATE_HOME": "Heads of journals, and reports of our own faults.",

@@ -19,6 +19,7 @@ MANY = 1_000_000  # above this many nothing is read
 ROWS = 6
 COLUMNS = 30
 CHILDREN = 24
+PARAMETERS = 2000  # of a model, that are counted
 CALM = 32_000  # a forked child reads no more: torch would start threads for it, and those hang there
 
 
@@ -140,10 +141,11 @@ def _layer(x: Any, tell: Any, spent: Any) -> list[Any]:
     module = str(type.__getattribute__(kind, "__module__"))
     held = values.instance_dict(x) or {}
     parts = {name: tell(part) for name, part in islice(held.get("_modules", {}).items(), CHILDREN) if part is not None}
-    first = next(iter(_parameters(held)), None)
+    first = list(islice(_parameters(held), PARAMETERS))
     told: dict[str, Any] = {"training": bool(held.get("training")), "parts": parts, "id": id(x)}
-    if first is not None:
-        told["dtype"], told["device"] = str(first.dtype)[6:], str(first.device)
+    told["count"] = sum(each.numel() for each in first)
+    if first:
+        told["dtype"], told["device"] = str(first[0].dtype)[6:], str(first[0].device)
     takes = _takes(kind)
     own = {**held.get("_parameters", {}), **held.get("_buffers", {})}
     if module.startswith("torch."):

@@ -27,7 +27,7 @@ from .trial import Bench, bench, environment
 SECONDS = 20.0
 WORDS = 300
 _PLACE = re.compile(r" \([^()]*, line \d+\)$")
-MOST = 24
+MOST = 40
 """Programs that are tried."""
 
 
@@ -103,13 +103,10 @@ def _form(spec: Any) -> object:
 
 def candidates(told: Boundary) -> list[Program]:
     """The programs worth trying, the shortest first; those that a failing import or syntax needs before all others."""
-    people = People()
+    people, importing = People(), People(copies=False)
     first = _fitting(kinds(told, people))
-    plain = _fitting([*expressions(told, people), *calls(told, people)])
-    last = _fitting(histories(told, people))
-    rest = sorted((each for each in plain if each not in first), key=Program.cost)
-    later = sorted((each for each in last if each not in plain), key=Program.cost)
-    return [*first, *rest[:MOST], *later[:MOST]]
+    rest = _fitting([*expressions(told, people), *calls(told, people), *histories(told, people), *histories(told, importing)])
+    return [*first, *sorted((each for each in rest if each not in first), key=Program.cost)[:MOST]]
 
 
 def _fitting(programs: Iterable[Program]) -> list[Program]:

@@ -129,8 +129,9 @@ def _is_plain(call: ast.Call) -> bool:
 
 @dataclass
 class People:
-    """What the person wrote. `roots` are the folders that their modules are found in."""
+    """What the person wrote. `copies`: what is short and stands alone is copied, and not imported."""
 
+    copies: bool = True
     _sources: dict[str, Source] = field(default_factory=dict)
 
     def source(self, file: str) -> Source:
@@ -145,7 +146,7 @@ class People:
         found = source.definition(qualname)
         if found is None or "." in qualname:
             raise Cant(f"{qualname} is no function or class at the top of its module")
-        if (found.end_lineno or 0) - found.lineno < SHORT and self._stands_alone(found, source, needs):
+        if self.copies and (found.end_lineno or 0) - found.lineno < SHORT and self._stands_alone(found, source, needs):
             needs.define(_plain(found))
             return qualname
         if not source.is_quiet:

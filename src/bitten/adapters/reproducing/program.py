@@ -10,6 +10,10 @@ LINES = 10
 _READS = re.compile(r"\b(?:open|load|safe_load|loadtxt|from_pretrained|read_\w+|listdir|glob)\(")
 
 
+BIG = 1 << 26
+"""Elements of one value: a trial must not take the memory that the person's work needs."""
+
+
 class Cant(Exception):  # noqa: N818 - no error: the next way is tried
     """A value or a statement can't be made anew; the message says which, and why."""
 
@@ -18,8 +22,8 @@ class Cant(Exception):  # noqa: N818 - no error: the next way is tried
 class Program:
     """`path` is the folder that the person's own modules are imported from; `fresh` asks for a process of its own.
 
-    `about` tells what it can't. A `loose` one need not end in the same function. Only the values may be made smaller: the last
-    `fixed` lines are the person's own words.
+    `about` tells what it can't. A `loose` one need not end in the same function; a `weak` one is a guess. Only the values may be made
+    smaller: the last `fixed` lines are the person's own words.
     """
 
     imports: tuple[str, ...] = ()
@@ -29,6 +33,7 @@ class Program:
     definitions: tuple[str, ...] = ()
     fresh: bool = False
     loose: bool = False
+    weak: bool = False
     about: str = ""
 
     @property
@@ -49,8 +54,9 @@ class Program:
         return 0 < self.lines <= LINES
 
     def cost(self) -> tuple[object, ...]:
-        """What needs nothing of the person's first, then what calls no private function; then fewer lines, then the shorter."""
-        return bool(self.path) or self.reads_files, " _" in "\n".join(self.imports), self.lines, len(self.text)
+        """What calls no private function first, then what needs nothing of the person's; then fewer lines, then the shorter."""
+        private = self.weak or " _" in "\n".join(self.imports)
+        return private, bool(self.path) or self.reads_files, self.lines, len(self.text)
 
     @property
     def reads_files(self) -> bool:
@@ -85,6 +91,12 @@ class Needs:
 
 def lines_of(text: str) -> int:
     return sum(1 for line in text.splitlines() if line.strip())
+
+
+def affordable(count: int) -> None:
+    """Raises: Cant."""
+    if count > BIG:
+        raise Cant("a value too large to make anew")
 
 
 def _merged(imports: Iterable[str]) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .program import Cant
+from .program import Cant, affordable
 
 if TYPE_CHECKING:
     from .writing import Spec, Writer
@@ -17,6 +18,7 @@ def array(writer: Writer, spec: Spec) -> str:
     told = spec[1]
     writer.needs.add("import numpy as np")
     shape = tuple(told["shape"])
+    affordable(math.prod(shape))
     dtype = "" if told["dtype"] in ("float64", "int64") else f", dtype={told['dtype']!r}"
     if "items" in told:
         return f"np.array({writer.text(told['items'])}{dtype if told['kind'] == 'O' else ''})"
@@ -84,6 +86,7 @@ def _rows(writer: Writer, told: Sequence[Any], count: int) -> str:
 def _column(writer: Writer, told: Mapping[str, Any]) -> str:
     """Every value of a short column; of a long one its kind, its range and how many are missing."""
     rows, nulls, kind = told["rows"], told.get("nulls", 0), told["dtype"]
+    affordable(8 * rows)
     items = told.get("items", [])
     if kind.startswith("datetime"):
         return f'pd.date_range("2024", periods={rows})'
@@ -91,7 +94,8 @@ def _column(writer: Writer, told: Mapping[str, Any]) -> str:
         return "[" + ", ".join(writer.text(item) for item in items) + "]"
     if kind.startswith(("int", "uint")):
         low, high = int(told.get("min", 0)), int(told.get("max", 1))
-        return _numpy(writer, f"np.arange({rows}) % {high - low + 1}" + (f" + {low}" if low else ""))
+        repeated = f" % {high - low + 1}" if high - low + 1 < rows else ""
+        return _numpy(writer, f"np.arange({rows}){repeated}" + (f" + {low}" if low else ""))
     if kind.startswith("float"):
         return _numpy(writer, f"np.where(np.arange({rows}) < {nulls}, np.nan, 1.0)" if nulls else f"np.linspace(0, 1, {rows})")
     if kind == "bool":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import keyword
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import tables
 from .people import People
-from .program import Cant, Needs
+from .program import Cant, Needs, affordable
 
 Spec = Sequence[Any]
 LONG = {"int64": "", "float32": ""}
@@ -118,6 +119,7 @@ class Writer:
         if "layout" in told or told["dtype"].startswith(("q", "float8", "complex")):
             raise Cant(f"a tensor of {told.get('layout', told['dtype'])}")
         self.needs.add("import torch")
+        affordable(math.prod(told["shape"]))
         made = _laid_out(told, lambda shape: self._filled(told, shape))
         return f"torch.nn.Parameter({made})" if told.get("param") else made
 
@@ -135,6 +137,7 @@ class Writer:
     def _layer(self, spec: Spec) -> str:
         _, module, name, told = spec
         self.needs.add("import torch")
+        affordable(told["count"])
         public = f"torch.nn.{name}" if module.startswith(OPEN) else f"{module}.{name}"
         made = f"{public}({self._layer_arguments(name, told)})"
         made += SUFFIX.get(told.get("dtype", ""), "")
@@ -155,6 +158,7 @@ class Writer:
 
     def _their_layer(self, spec: Spec) -> str:
         _, module, qualname, file, told = spec
+        affordable(told["count"])
         made = self.made(module, qualname, file, {**told["attrs"], **told["parts"]}, told["takes"])
         made += SUFFIX.get(told.get("dtype", ""), "")
         made += f".to({told['device']!r})" if told.get("device", "cpu") != "cpu" else ""
