@@ -17,6 +17,8 @@ from bitten.adapters.watching import Seen
 from bitten.core.failure import Command, Crash
 from bitten.guest import HOME
 
+FROM_TEXT = "read from the output: no variables"
+"""What is said of a failure that only the output showed."""
 MOST = 4
 """Processes that are named."""
 LONGEST = 120

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+from bitten.adapters.unseen import FROM_TEXT
 from bitten.core.failure import Crash
 
 from . import boxes, cells, ends, plain, tests_told
@@ -20,7 +21,7 @@ from .places import Places
 from .plain import Told
 
 MOST = 12
-UNSEEN = "read from the output: no variables"
+UNSEEN = FROM_TEXT
 _ECHOES = frozenset(("ChildFailedError", "CalledProcessError", "BrokenProcessPool", "ProcessRaisedException", "ProcessExitedException",
                      "RemoteTraceback", "_RemoteTraceback", "CellExecutionError", "PapermillExecutionError", "RayTaskError"))
 _LOST_PEERS = frozenset(("ConnectionError", "ConnectionResetError", "BrokenPipeError", "ConnectionRefusedError", "ConnectionAbortedError",
