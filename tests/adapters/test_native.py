@@ -110,3 +110,16 @@ def _without_compilers(tmp_path):
     for name in ("true", "sh", "git"):
         (folder / name).symlink_to(str(shutil.which(name)))
     return str(folder)
+
+
+@pytest.mark.parametrize("sandbox", ["", "clone"])
+def test_checks_of_a_case_come_in_the_same_way(tmp_path, sandbox):
+    place = tmp_path / "place"
+    place.mkdir()
+    project = Project(place, {"crash.py": "import sys\nsys.excepthook = print\n[][1]\n"})
+    env = {"BITTEN_SANDBOX": sandbox} if sandbox else {}
+    assert project.bitten("run", "--native", "--", sys.executable, "-I", "crash.py", **env).returncode == 1
+    project.bitten("suspect", "a variable decides", "--check", "env:SOME=1", "--supports-if", "symptom.depends == true",
+                   "--refutes-if", "symptom.depends == false", **env)
+    done = project.bitten("check", **env)
+    assert "control.shows = IndexError" in done.stdout, done.stdout

@@ -10,7 +10,10 @@ from bitten.guest import HOME
 
 
 def env_for(spool: Path, cache: Path, probes: Sequence[Path], watch: bool, base: Mapping[str, str]) -> dict[str, str]:
-    """What to add to a command's environment so that every Python below it lets the guest in."""
+    """What to add to a command's environment so that every Python below it lets the guest in; by the back door where `base` asks.
+
+    Raises: Unable `no-compiler`, only then.
+    """
     paths = [HOME, base["PYTHONPATH"]] if base.get("PYTHONPATH") else [HOME]
     return {
         "PYTHONPATH": os.pathsep.join(paths),
@@ -18,4 +21,16 @@ def env_for(spool: Path, cache: Path, probes: Sequence[Path], watch: bool, base:
         "BITTEN_CACHE": str(cache),
         "BITTEN_PROBES": os.pathsep.join(map(str, probes)),
         "BITTEN_WATCH": "1" if watch else "",
+        **(_back_door(base) if wants_back_door(base) else {}),
     }
+
+
+def wants_back_door(env: Mapping[str, str]) -> bool:
+    """`bitten run --native` puts this into the command's own environment, so that its checks come in the same way."""
+    return env.get("BITTEN_NATIVE") == "1"
+
+
+def _back_door(base: Mapping[str, str]) -> dict[str, str]:
+    from bitten.adapters import native  # noqa: PLC0415 - few ask for it
+
+    return native.env_for(base)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,9 +46,7 @@ class HereRunner:
     say: Callable[[str], None] = lambda _: None
 
     @contextmanager
-    def running(
-        self, command: Command, sitting: Sitting, expected: Sequence[str] = (), *, full_tty: bool = False, native: bool = False
-    ) -> Iterator[Ran]:
+    def running(self, command: Command, sitting: Sitting, expected: Sequence[str] = (), *, full_tty: bool = False) -> Iterator[Ran]:
         """What it shows is in the sitting until that ends: a kill before then loses none of it, nor does a hang-up in this context.
 
         Raises: Unable, when the command can't be started.
@@ -57,8 +55,6 @@ class HereRunner:
         tape = Tape(sitting.output)
         env = {**os.environ, **command.env}
         env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
-        if native:
-            env.update(_back_door(env))
         beside = Beside(tape, sitting.folder, self.root, self.patience, self.say, note=os.isatty(2))
 
         def started(pid: int) -> None:
@@ -72,16 +68,10 @@ class HereRunner:
             run = Run(command, ended.exit, round(ended.seconds, 3), ended.signal, ended.hung)
 
             def read() -> Observed:
-                seen = observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched(), beside.heard, native)
+                seen = observed(command, ended, tape, beside.spool, self.root, self.redact, beside.watched(), beside.heard)
                 return beside.told(seen)
 
             yield Ran(run, ended.interrupted, read, sitting.folder)
-
-
-def _back_door(env: Mapping[str, str]) -> dict[str, str]:
-    from bitten.adapters import native  # noqa: PLC0415 - few ask for it
-
-    return native.env_for(env)
 
 
 def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Observed | None:
@@ -98,7 +88,7 @@ def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Obser
 
 def observed(
     command: Command, ended: process.Ended, tape: Tape, spool: Path, root: Path, redact: Redact, watched: Watched = NOTHING,
-    heard: int | None = None, has_native: bool = False,
+    heard: int | None = None,
 ) -> Observed:  # fmt: skip
     """`watched` is what was seen of its processes from beside: nothing, where bitten did not live to see its end.
 
@@ -110,17 +100,17 @@ def observed(
     both = tape.read(until=heard) if stdout and stderr else stdout or stderr
     tape.close()
     seen = observe(ran(command, ended.exit, ended.signal, ended.seconds, ended.hung), (stdout, stderr, both), spool, root, redact)
-    return replace(_with_unseen(seen, command, watched, spool, redact, has_native), interrupted=ended.interrupted)
+    return replace(_with_unseen(seen, command, watched, spool, redact), interrupted=ended.interrupted)
 
 
-def _with_unseen(seen: Observed, command: Command, watched: Watched, spool: Path, redact: Redact, has_native: bool) -> Observed:
+def _with_unseen(seen: Observed, command: Command, watched: Watched, spool: Path, redact: Redact) -> Observed:
     """Each process that checked in has its log."""
-    from bitten.adapters import guest_facts, pasted, unseen  # noqa: PLC0415 - as above
+    from bitten.adapters import guest_facts, unseen  # noqa: PLC0415 - as above
 
-    from_text = pasted.UNSEEN in seen.surroundings.notes
+    from_text = unseen.FROM_TEXT in seen.surroundings.notes
     if seen.run.ended_well or not (from_text or unseen.matters(seen.crashes)):
         return seen
     met = {int(log.stem[1:]) for log in spool.glob("p*.log") if log.stem[1:].isdigit()}
-    words = unseen.notes(command, watched.processes, met, seen.output, redact, has_native)
+    words = unseen.notes(command, watched.processes, met, seen.output, redact, invitation.wants_back_door(command.env))
     known = [note for note in seen.surroundings.notes if not words or note != guest_facts.NOBODY]  # the words say that, and more
     return replace(seen, surroundings=replace(seen.surroundings, notes=(*known, *words)))

@@ -54,16 +54,21 @@ def run(
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
     ran: Ran | None = None
-    missed, typed = False, Command(command, str(Path.cwd()), {"BITTEN_HANDLED": "1"} if trace_handled else {})
+    missed, typed = False, Command(command, str(Path.cwd()), _asked(native=native, handled=trace_handled))
     try:
         runner = house.runner(hang_after)
-        with house.sitting() as sitting, runner.running(typed, sitting, expectations, full_tty=full_tty, native=native) as ran:
+        with house.sitting() as sitting, runner.running(typed, sitting, expectations, full_tty=full_tty) as ran:
             missed = not ran.interrupted and _after(house, ran, expected, not no_reproducer)  # the person ended it, nothing failed
     except (Exception, KeyboardInterrupt) as error:
         if ran is None:
             raise
         tell(error)  # once the command has ended, nothing of ours changes how
     return _leave(ran.run, missed)
+
+
+def _asked(**wishes: bool) -> dict[str, str]:
+    """What the guest is asked for stays with the command, so that its checks ask for it too."""
+    return {f"BITTEN_{name.upper()}": "1" for name, is_wished in wishes.items() if is_wished}
 
 
 def _after(house: House, ran: Ran, expected: tuple[Prediction, ...], reproduce: bool) -> bool:
