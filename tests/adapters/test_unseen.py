@@ -71,7 +71,7 @@ def test_with_the_back_door_open_it_is_not_offered_again():
 
 
 def test_a_container_or_another_host_is_named():
-    assert "docker started a program" in told(["sh", "x"], [seen("docker", "run", "x", exe="/usr/bin/docker", name="docker")])[0]
+    assert "docker starts programs" in told(["sh", "x"], [seen("docker", "run", "x", exe="/usr/bin/docker", name="docker")])[0]
 
 
 def test_what_was_too_quick_to_be_sampled_is_guessed_at_from_the_recipe(tmp_path):

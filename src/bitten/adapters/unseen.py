@@ -25,7 +25,7 @@ LONGEST = 120
 """Characters of a command line."""
 TEXT = 1 << 20
 """Bytes of a recipe that are read."""
-ELSEWHERE = frozenset(("docker", "podman", "nerdctl", "apptainer", "singularity", "enroot", "kubectl", "ssh", "srun", "mpirun", "flux"))
+ELSEWHERE = frozenset(("docker", "podman", "nerdctl", "apptainer", "singularity", "enroot", "kubectl", "ssh", "srun", "flux"))
 DROPPERS = frozenset(("sudo", "su", "doas", "runuser", "tox", "nox", "bazel", "systemd-run", "nix-shell", "chroot"))
 FROZEN = ("Failed to execute script", "[PYI-", "Nuitka")
 RELAYED = frozenset(("CalledProcessError", "ChildFailedError", "ProcessExitedException"))
@@ -143,7 +143,7 @@ def _dashed(flags: str) -> str:
 
 def _elsewhere(processes: Sequence[Seen]) -> Iterator[str]:
     for name in dict.fromkeys(each.name for each in processes if each.name in ELSEWHERE):
-        yield f"{name} started a program where the guest can't go: another container or host"
+        yield f"{name} starts programs in another container or on another host, where the guest may not be"
 
 
 def _guessed(command: Command, output: str) -> Iterator[tuple[str, bool]]:
