@@ -12,13 +12,12 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bitten import __version__
-from bitten.core.case import Note
+from bitten.core.case import IMPORTED
 from bitten.core.failure import Failure
 from bitten.core.ladder import Case
 from bitten.core.noun import noun
@@ -27,7 +26,7 @@ from bitten.core.trouble import BadInput, Refused, Trouble, Unable
 
 from . import places
 from .folder import CaseFolder, Redact, as_bytes, scrubbed, write
-from .journal import START, Entry, FileJournal
+from .journal import START, FileJournal
 from .parcel import LARGEST, WHOLE, Parcel, is_safe, pack
 from .redact import masked_in
 
@@ -56,7 +55,8 @@ def shipped(folder: CaseFolder, case: Case, repo: Repo, redact: Redact) -> Shipm
     """The case as a parcel: the same bytes each time."""
     left_out: list[str] = []
     files = {f"case/{name}": content for name, content in _texts(folder, left_out, redact)}
-    files["case/events.jsonl"] = _journal((folder.path / "events.jsonl").read_bytes(), lambda event: _redacted(event, redact))
+    journal = _envelopes((folder.path / "events.jsonl").read_bytes())
+    files["case/events.jsonl"] = _chained({**each, "event": _redacted(each["event"], redact)} for each in journal)
     _lawful(files["case/events.jsonl"])
     source = dict(_source(case, repo, left_out, redact))
     files |= {f"tree/{name}": content for name, content in source.items()}
@@ -119,13 +119,16 @@ def _masked(content: bytes, redact: Redact) -> bytes:
 # ---------------------------------------------------------------------------------------------- the journal on its way
 
 
-def _journal(content: bytes, change: Callable[[Any], Any]) -> bytes:
-    """Each event changed, and the chain of digests made anew."""
+def _envelopes(content: bytes) -> Iterator[dict[str, Any]]:
+    return map(json.loads, filter(None, content.split(b"\n")))
+
+
+def _chained(envelopes: Iterable[dict[str, Any]]) -> bytes:
+    """Lines, each with the digest of the one before it as it now is."""
     lines: list[bytes] = []
-    for line in filter(None, content.split(b"\n")):
-        envelope = json.loads(line)
-        envelope.update(event=change(envelope["event"]), prev=hashlib.sha256(lines[-1]).hexdigest() if lines else START)
-        lines.append(json.dumps(envelope, separators=(",", ":")).encode("ascii"))
+    for each in envelopes:
+        told = {**each, "prev": hashlib.sha256(lines[-1]).hexdigest() if lines else START}
+        lines.append(json.dumps(told, separators=(",", ":")).encode("ascii"))
     return b"".join(line + b"\n" for line in lines)
 
 
@@ -138,13 +141,11 @@ def _redacted(value: Any, redact: Redact, key: str = "") -> Any:
     return [_redacted(each, redact) for each in value] if isinstance(value, list) else value
 
 
-def _lawful(content: bytes) -> list[Entry]:
-    """Its entries. Raises: Unable, as the journal says it."""
+def _lawful(content: bytes) -> Failure:
+    """What it is about. Raises: Unable, as the journal says it."""
     with tempfile.TemporaryDirectory(prefix="parcel-", dir=places.memory()) as place:
         (Path(place) / "events.jsonl").write_bytes(content)
-        journal = FileJournal(Path(place), Path(place))
-        journal.load()
-        return journal.entries()
+        return FileJournal(Path(place), Path(place)).load().failure
 
 
 # ---------------------------------------------------------------------------------------------- what arrives
@@ -152,19 +153,12 @@ def _lawful(content: bytes) -> list[Entry]:
 
 @noun
 class Arrival:
-    """A case as it arrives, without its sender's hours: `texts` go into its folder, `source` is how the code was."""
+    """A case as it arrives: a lawful `journal`, `texts` for its folder, and in `source` how the code was."""
 
-    entries: tuple[Entry, ...]
+    failure: Failure
+    journal: str
     texts: Mapping[str, str]
     source: Mapping[str, str]
-    name: str
-    by: str
-
-    @property
-    def failure(self) -> Failure:
-        first = self.entries[0].event
-        assert isinstance(first, Failure)
-        return first
 
     def differing(self, repo: Repo) -> list[str]:
         """Files whose text is another one here."""
@@ -180,21 +174,21 @@ def _here(file: Path) -> str | None:
 
 def arrived(parcel: Parcel, file: str, root: str, redact: Redact) -> Arrival:
     """Raises: BadInput `parcel-damaged`, when its journal is none, or no lawful one."""
-    theirs = str(parcel.told.get("root") or "")
-
-    def mine(event: Any) -> Any:
-        return _moved(_redacted(event, redact), theirs, root)
-
+    theirs, told = str(parcel.told.get("root") or ""), parcel.told
+    came = f"{IMPORTED}{Path(file).name}: {str(told.get('case'))[:80]}, by bitten {str(told.get('bitten'))[:20]}"
     try:
         journal = parcel.files["case/events.jsonl"]
         _lawful(journal)
-        entries = _lawful(_journal(journal, mine))
+        first, *rest = (each for each in _envelopes(journal) if each["kind"] != "Visit")  # the sender's hours are not the receiver's
+        note = {**first, "at": time.time(), "who": "bitten", "channel": "import", "kind": "Note",
+                "event": {"about": "linked", "text": came}}
+        kept = _chained(_moved(_redacted(each, redact), theirs, root) for each in (first, note, *rest))
+        failure = _lawful(kept)
     except (KeyError, ValueError, TypeError, RecursionError, Unable, Refused) as why:
         raise BadInput("parcel-damaged", f"The journal in {file} can't be used.", f"{why}", _NO_PARCEL) from why
-    kept = tuple(each for each in entries if type(each.event).__name__ != "Visit")
     texts, source = ({name.removeprefix(f"{part}/"): _clean(redact(content.decode("utf-8", "surrogateescape")))
                       for name, content in parcel.files.items() if name.startswith(f"{part}/")} for part in ("case", "tree"))
-    return Arrival(kept, texts, source, _clean(str(parcel.told.get("case", "")))[:80], _clean(str(parcel.told.get("bitten", "")))[:20])
+    return Arrival(failure, kept.decode("ascii"), texts, source)
 
 
 def _moved(value: Any, theirs: str, root: str, key: str = "") -> Any:
@@ -211,13 +205,11 @@ def _clean(text: str) -> str:
     return _CONTROL.sub("�", text)
 
 
-def lay(folder: CaseFolder, arrival: Arrival, came: Note, redact: Redact) -> None:
-    """The journal as it was written elsewhere, with the note of where it came from behind its failure; then its texts."""
-    first, *rest = arrival.entries
-    for each in (first, Entry(time.time(), "bitten", "import", came), *rest):
-        FileJournal(folder.path, places.state(), now=partial(float, each.at)).append(each.event, each.who, each.channel)
+def lay(folder: CaseFolder, arrival: Arrival, redact: Redact) -> None:
+    """The journal comes last, whole or not at all: should a kill come before, the case was never begun."""
     texts = {name: text for name, text in arrival.texts.items() if name.startswith(_KEPT) or name == "verification.json"}
     for name, text in (*texts.items(), *((f"tree/{name}", text) for name, text in arrival.source.items())):
         (folder.path / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write(folder.path / name, text)
+    write(folder.path / "events.jsonl", arrival.journal)
     folder.write_run_sh(arrival.failure.run.command, redact)

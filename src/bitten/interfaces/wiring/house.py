@@ -17,7 +17,6 @@ from bitten.adapters.journal import FileJournal
 from bitten.adapters.root import root_of
 from bitten.adapters.sitting import Sitting, killed, sitting
 from bitten.adapters.terminal import Terminal, WallClock
-from bitten.core.case import IMPORTED, Note
 from bitten.core.failure import Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.trouble import BadInput, Trouble, Unable
@@ -147,8 +146,7 @@ class House:
         from bitten.adapters import parcel, shipping
 
         arrival = shipping.arrived(parcel.unpack(file), file, str(self.root), redact)
-        came = Note("linked", redact(f"{IMPORTED}{Path(file).name}: {arrival.name}, by bitten {arrival.by}"))
-        case = self.load(self.cases.create(text.title(arrival.failure), lambda folder: shipping.lay(folder, arrival, came, redact)))
+        case = self.load(self.cases.create(text.title(arrival.failure), lambda folder: shipping.lay(folder, arrival, redact)))
         with case.visited("import"):
             return case, arrival.differing(self.repo)
 
