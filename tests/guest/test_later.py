@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bitten.adapters import guest_facts, guest_log, shell_hook
+from tests.guest.test_invariance import PROGRAMS, SMALL
 from tests.guest.visit import bare_environment, python
 
 CRASH = """def load(path):
@@ -90,6 +91,19 @@ def test_a_crash_leaves_its_variables_its_files_and_its_command(shell, version):
 def test_a_python_that_is_well_or_is_a_tool_leaves_nothing(shell, argv):
     shell.run(*argv)
     assert shell.left == []
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_program_prints_and_exits_as_without_the_hook(shell, name):
+    files, argv = PROGRAMS[name]
+    for file, text in files.items():
+        (shell.root / file).parent.mkdir(parents=True, exist_ok=True)
+        (shell.root / file).write_text(text)
+    with_hook, shell.env = shell.env, bare_environment()
+    plain = shell.run(*argv)
+    shell.env = with_hook
+    seen = shell.run(*argv)
+    assert (seen.returncode, seen.stdout, seen.stderr) == (plain.returncode, plain.stdout, plain.stderr)
 
 
 @pytest.mark.parametrize("name", ["pip", "black", "bitten", "ipykernel_launcher"])
