@@ -60,7 +60,7 @@ def _method(frame: Frame, writer: Writer) -> Program:
     made = f"{name} = {writer.text(owner)}"
     if owner[0] in ("m", "um") and frame.function == "forward":
         return writer.needs.program([made, *values], [f"{name}({words})"])
-    return writer.needs.program([made, *values], [f"{name}.{frame.function}({words})"], weak=owner[0] == "o")
+    return writer.needs.program([made, *values], [f"{name}.{frame.function}({words})"])
 
 
 def _arguments(frame: Frame, writer: Writer, names: tuple[str, ...]) -> tuple[list[str], str]:

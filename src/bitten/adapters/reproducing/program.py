@@ -65,11 +65,12 @@ class Program:
 
 @dataclass
 class Needs:
-    """What the values of a program need: imports, copied definitions, and the folder of the person's modules."""
+    """What the values of a program need: imports, copied definitions, the folder of the person's modules; and whether one is a guess."""
 
     imports: list[str] = field(default_factory=list)
     definitions: list[str] = field(default_factory=list)
     path: str = ""
+    guessed: bool = False
 
     def add(self, line: str) -> None:
         if line not in self.imports:
@@ -85,7 +86,7 @@ class Needs:
         self.path = folder
 
     def program(self, values: Iterable[str], body: Iterable[str], **more: object) -> Program:
-        made = Program(tuple(self.imports), tuple(values), tuple(body), self.path, tuple(self.definitions))
+        made = Program(tuple(self.imports), tuple(values), tuple(body), self.path, tuple(self.definitions), weak=self.guessed)
         return replace(made, **more)  # type: ignore[arg-type]
 
 

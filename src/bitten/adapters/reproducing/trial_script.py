@@ -256,15 +256,13 @@ def refuse_harm(place: str) -> None:
 
 
 def import_first(programs: Any) -> None:
-    """The libraries that are needed: their import is no part of a program's time. The person's own modules are not among them."""
-    for each in programs:
-        if "sys.path" not in each["code"]:
-            for line in each["code"].splitlines():
-                if line.startswith(("import ", "from ")):
-                    try:
-                        exec(line, {})
-                    except Exception:
-                        continue
+    """The libraries that are needed: their import is no part of a program's time. The person's own modules are not found from here."""
+    for line in dict.fromkeys(line for each in programs for line in each["code"].splitlines()):
+        if line.startswith(("import ", "from ")) and "sys.path" not in line:
+            try:
+                exec(line, {})
+            except Exception:
+                continue
 
 
 def main(job_file: str, result_file: str) -> None:

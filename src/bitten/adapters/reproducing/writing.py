@@ -173,6 +173,7 @@ class Writer:
             return f"SimpleNamespace({self._named(attrs)})"
         if is_library:
             name = self._imported(module, qualname)
+            self.needs.guessed = True  # what its class takes and what it keeps may differ
             return f"{name}({self._named({key: attrs[key] for key in takes if key in attrs})})"
         return self.made(module, qualname, file, attrs, takes)
 
