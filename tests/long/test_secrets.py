@@ -10,8 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.guest.test_notebooks import DRIVE, notebook
 from tests.killing.story import KNIFE
 from tests.redaction.holder import Secretive, secretive
+from tests.redaction.secrets import some
 
 SHARES, EVERY = 3, 2
 """Moments are many and alike: each share takes others, and leaves some out."""
@@ -61,3 +63,18 @@ def _knife(held: Secretive, words: tuple[str, ...], at: int, only: str = "") -> 
 def _settle(held: Secretive) -> None:
     mine = [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] and each.info["cwd"].startswith(str(held.place))]
     psutil.wait_procs(mine, 20)
+
+
+def test_no_value_of_a_secret_of_a_notebook_is_left_in_any_file_of_ours(tmp_path):
+    """In its cells, their output, the variables of a cell, and the message of the exception."""
+    pytest.importorskip("nbclient")
+    held = secretive(tmp_path, sys.executable)
+    told = held.project.root / "told.json"
+    cell = "import json\ntexts = json.load(open('told.json'))\nprint(*texts, sep='\\n')"
+    first = f"API_KEY = {some(24)!r}\n{told.read_text('utf-8')}"
+    held.project.write("book.ipynb", notebook(first, cell, "raise ValueError(' '.join(texts))"))
+    held.project.write("drive.py", DRIVE.format("book"))
+    env = {**held.env, "IPYTHONDIR": str(tmp_path / "ipython"), "JUPYTER_RUNTIME_DIR": str(tmp_path / "runtime")}
+    done = held.project.bitten("run", "--", sys.executable, "drive.py", **env)
+    assert "✗ ValueError" in done.stderr and "Cell In[3]" in done.stderr, done.stderr[-2000:]
+    assert not held.leaks(), held.leaks()[:5]

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import sys
+import tarfile
 import tempfile
 
 from tests.stories import Project
 
-from .holder import secretive
+from .holder import holds, secretive
 from .secrets import some
 
 
 def test_no_value_of_a_secret_is_left_in_any_file_of_ours(tmp_path, monkeypatch):
     held = secretive(tmp_path, sys.executable)
-    project, env = held.project, held.env
+    project, env = held.project, {**held.env, "BITTEN_REPRODUCER": "1"}
     monkeypatch.setattr(tempfile, "tempdir", None)
     done = project.bitten("run", "--expect", "loss < 1", "--", *held.command, **env)
     assert done.returncode == 1 and "case 1 ·" in done.stderr, done.stderr[-2000:]
     project.bitten("check", **env)
     project.bitten("expect", "that", f"password={held.command[3]}", "works", **env)
     assert not held.leaks(), "\n".join(held.leaks()[:40])
+    exported = project.bitten("export", "-o", str(tmp_path / "case.bitten.tgz"), **env)
+    assert exported.returncode == 0, exported.stderr
+    with tarfile.open(tmp_path / "case.bitten.tgz") as parcel:
+        texts = {each.name: parcel.extractfile(each).read() for each in parcel}
+    assert {"parcel.json", "case/events.jsonl"} <= set(texts)
+    assert not [name for name, text in texts.items() for value in held.values if holds(text, value)]
     shown = project.bitten("show", "--show-redactions", **env).stdout
     assert "github-token" in shown and "debug.md:" in shown and "characters" in shown and not any(value in shown for value in held.values)
     assert "secrets were masked (" in done.stderr
