@@ -11,10 +11,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from crash import child_of
-from harness import first_line, interval, options, section, table, verdict, workplace
+from harness import cost, first_line, interval, options, section, table, verdict, workplace
 
 import bitten
 
@@ -33,6 +35,14 @@ print("loss=%s" % pkg0.m0.VALUE)
 WHO = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
 
 
+@dataclass(frozen=True)
+class Took:
+    """From the end of the command's own process: `cpu` is that of bitten and of all that it started meanwhile."""
+
+    seconds: float
+    cpu: float
+
+
 def main() -> None:
     given = options(rounds=9, files=10_000)
     with workplace() as project:
@@ -49,10 +59,17 @@ def main() -> None:
     written = {"debug.md, the first case of a project": [each[0] for each in first], "debug.md, a later case": [each[0] for each in later]}
     others = {"the last line, a reproducer tried": [each[1] for each in (*first, *later)],
               "the end of `bitten` after a run that goes well, its record kept": good, "`git status`, then `git diff HEAD`": git}
-    rows = [[name, f"{interval(times):.2f}", f"{max(times):.2f}"] for name, times in {**written, **others}.items()]
+    rows = [row(name, took) for name, took in {**written, **others}.items()]
     versions = {"bitten": bitten.__version__, "git": first_line(["git", "version"]).removeprefix("git version ")}
-    section(f"From the end of the process to debug.md, {given.files:,} files", versions, table(["", "seconds [95 %]", "worst"], rows),
-            verdict("debug.md in at most 0.5 s", max(interval(times).middle for times in written.values()) <= 0.5))
+    section(f"From the end of the process to debug.md, {given.files:,} files", versions,
+            table(["", "seconds [95 %]", "worst", "CPU s [95 %]"], rows),
+            verdict("debug.md in at most 0.5 s", max(interval([each.seconds for each in took]).middle for took in written.values()) <= 0.5),
+            verdict("the same in CPU time", max(interval([each.cpu for each in took]).middle for took in written.values()) <= 0.5))
+
+
+def row(name: str, took: Sequence[Took]) -> list[str]:
+    seconds, cpu = [each.seconds for each in took], [each.cpu for each in took]
+    return [name, f"{interval(seconds):.2f}", f"{max(seconds):.2f}", f"{interval(cpu):.2f}"]
 
 
 def fill(project: Path, files: int) -> None:
@@ -72,42 +89,62 @@ def fill(project: Path, files: int) -> None:
         (project / f"notes{at}.txt").write_text("note\n" * 10, "utf-8")
 
 
-def kept(project: Path) -> float:
-    """Seconds from the end of a command that went well to the end of bitten."""
-    process, at = ended(project)
-    process.wait()
-    return time.time() - at
+def kept(project: Path) -> Took:
+    """To the end of bitten, after a command that went well."""
+    return Running(project).to_its_end()
 
 
-def finished(project: Path) -> tuple[float, float]:
-    """Seconds to a whole debug.md, and to the end of bitten, which tries to shorten the failing call meanwhile."""
+def finished(project: Path) -> tuple[Took, Took]:
+    """To a whole debug.md, and to the end of bitten, which tries to shorten the failing call meanwhile."""
     known = set(project.glob(".bitten/*/debug.md"))
-    process, at = ended(project)
-    while not (written := set(project.glob(".bitten/*/debug.md")) - known) and process.poll() is None:
+    running = Running(project)
+    while not (written := set(project.glob(".bitten/*/debug.md")) - known) and running.goes_on:
         time.sleep(0.002)
-    took = time.time() - at
-    process.wait()
-    whole = time.time() - at
+    took, whole = running.so_far(), running.to_its_end()
     assert written, "no case was opened"
     subprocess.run([BITTEN, "drop", "measured"], cwd=project, capture_output=True, check=True)
     return took, whole
 
 
-def ended(project: Path) -> tuple[subprocess.Popen[bytes], float]:
-    """`bitten run`, and when the command's own process ended."""
-    process = subprocess.Popen([BITTEN, "run", "--no-reproducer", "--", sys.executable, "crash.py"], cwd=project, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    child = os.pidfd_open(child_of(process.pid))
-    select.select([child], [], [])
-    os.close(child)
-    return process, time.time()
+class Running:
+    """`bitten run`, whose command's own process has just ended."""
+
+    def __init__(self, project: Path) -> None:
+        self.process = subprocess.Popen([BITTEN, "run", "--", sys.executable, "crash.py"], cwd=project, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        pid = child_of(self.process.pid)
+        child = os.pidfd_open(pid)
+        select.select([child], [], [])
+        self.at = time.time()
+        os.close(child)
+        while Path(f"/proc/{pid}").exists():  # its own CPU time counts as bitten's once it was waited for
+            time.sleep(0.0005)
+        self.used = self._used()
+
+    @property
+    def goes_on(self) -> bool:
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+    def so_far(self) -> Took:
+        return Took(time.time() - self.at, self._used() - self.used)
+
+    def to_its_end(self) -> Took:
+        os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        took = self.so_far()
+        self.process.wait()
+        return took
+
+    def _used(self) -> float:
+        """CPU seconds of the process and of all that it waited for."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def asked(project: Path) -> float:
-    began = time.perf_counter()
+def asked(project: Path) -> Took:
+    began, cpu = time.perf_counter(), 0.0
     for argv in (["git", "status", "--porcelain"], ["git", "diff", "HEAD"]):
-        subprocess.run(argv, cwd=project, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"}, capture_output=True, check=True)
-    return time.perf_counter() - began
+        cpu += cost(argv, {"GIT_OPTIONAL_LOCKS": "0"}, project).cpu
+    return Took(time.perf_counter() - began, cpu)
 
 
 if __name__ == "__main__":
