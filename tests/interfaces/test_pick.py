@@ -62,7 +62,7 @@ def test_a_crash_of_another_project_is_picked_there(project):
 
 
 def test_the_shell_is_as_it_was_once_it_is_off(project):
-    show = "env | grep -E '^(BITTEN|PYTHONPATH)' | sort"
+    show = "env | grep -E '^(BITTEN_[SCP]|PYTHONPATH)' | sort"
     on, off = f'eval "$({BITTEN} shell-hook)"', f'eval "$({BITTEN} shell-hook --off)"'
     done = bash(project, f"{show}; echo; {on}; {on}; {show} | grep -c {HOME}; {off}; {show}", PYTHONPATH="a b:/c")
     assert done.stdout == "PYTHONPATH=a b:/c\n\n1\nPYTHONPATH=a b:/c\n"
