@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-SNAPSHOTS = 24
-HANDLED = 12  # of them, for exceptions that the program caught
-BOUNDARIES = 8  # of them, told so that the failing call can be made anew
-CAUGHT = ("formatted", "exit-in-except", "unraisable")
-NO_NEWS = ("Skipped", "XFailed", "Interrupted")  # pytest's own, which it formats by the hundred
 SIZE = 16 << 20  # bytes of records a process
 ALLOWED = (
     "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK", "CUDA_VISIBLE_DEVICES", "TORCHELASTIC_RESTART_COUNT",
@@ -30,9 +25,6 @@ ALLOWED = (
     "CUDA_LAUNCH_BLOCKING", "NCCL_P2P_DISABLE", "NCCL_SOCKET_IFNAME", "NCCL_DEBUG", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE",
     "TRANSFORMERS_OFFLINE", "HF_HOME", "LD_PRELOAD", "LANG", "LC_ALL", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "TZ",
 )  # fmt: skip
-KNOWN = ("torch", "numpy", "pandas", "sklearn", "transformers", "lightning", "accelerate", "tensorflow", "jax", "scipy", "datasets",
-         "tokenizers")
-
 _mine = _thread._local()
 
 
@@ -116,41 +108,16 @@ def emit(kind: str, **fields: Any) -> None:
 
 def load(name: str) -> Any:
     """Another module of ours, through the door's byte-code cache."""
-    return Where.loader(name)
+    if name in sys.modules:
+        return sys.modules[name]
+    was = set_busy(True)
+    try:
+        return Where.loader(name)
+    finally:
+        set_busy(was)
 
 
 # ---------------------------------------------------------------------------------------------- exceptions
-
-
-class Budget:
-    """What was captured so far. A caught exception that comes from a line again is no news."""
-
-    snapshots, handled, boundaries = SNAPSHOTS, HANDLED, BOUNDARIES
-    sites: set[tuple[str, int, int]]
-    modules_told = False
-
-    @classmethod
-    def affords(cls, exc: BaseException, tb: TracebackType | None, is_caught: bool) -> bool:
-        site = _site(exc, tb)
-        if cls.snapshots <= 0 or (is_caught and (cls.handled <= 0 or site in cls.sites)):
-            return False
-        cls.snapshots -= 1
-        cls.handled -= is_caught
-        cls.sites.add(site)
-        return True
-
-    @classmethod
-    def renew(cls) -> None:
-        cls.snapshots, cls.handled, cls.boundaries, cls.modules_told = SNAPSHOTS, HANDLED, BOUNDARIES, False
-        cls.sites = set()
-
-
-def _site(exc: BaseException, tb: TracebackType | None) -> tuple[str, int, int]:
-    tb = tb or exc.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
-    kind = type.__getattribute__(type(exc), "__qualname__")
-    return (kind, id(tb.tb_frame.f_code), tb.tb_lineno) if tb is not None else (kind, 0, 0)
 
 
 def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> None:
@@ -160,13 +127,7 @@ def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> No
     was, held = set_busy(True), None
     try:
         held = _hold_signals()
-        is_caught = how in CAUGHT
-        if is_caught and type.__getattribute__(type(exc), "__name__") in NO_NEWS:
-            return
-        if Budget.affords(exc, tb, is_caught):
-            _record(exc, tb, how, 0.1 if is_caught else 0.25)
-            if Log.held is not None:
-                load("_bitten_later").told(exc, tb, how)
+        load("_bitten_crash").capture(exc, tb, how)
     except KeyboardInterrupt:
         raise  # the person's, not ours to keep
     except BaseException as error:  # a stranger's object may even exit: then from its own place, not from here
@@ -200,70 +161,6 @@ def _in_spite_of_handlers(call: Callable[[], Any]) -> Any:
         except Exception:
             continue
     return call()
-
-
-def _record(exc: BaseException, tb: TracebackType | None, how: str, seconds: float) -> None:
-    """^C is nobody's bug, and nothing may be imported for it: CPython forgets that one is under way, and exits 1 instead of dying by
-    SIGINT, once an import evaluates a string, as namedtuple does."""
-    trouble, is_interrupt = "", isinstance(exc, KeyboardInterrupt)
-    if is_interrupt and "re" not in sys.modules:
-        seconds = 0.0  # no variables: their redaction would import it
-    for _ in range(3):  # a signal that came before they were held fires once in here: torch's SIGCHLD handler raises
-        try:
-            found = load("_bitten_snap").snapshot(exc, tb, seconds, calm=Where.is_forked, ask=how != "exit-in-except")
-            emit("exc", how=how, exc=found, sightings=[] if is_interrupt else _sightings(tb or exc.__traceback__))
-            if not is_interrupt:
-                _tell_boundary(exc, tb, found["msg"])
-            if how not in CAUGHT and not is_interrupt:
-                load("_bitten_maps").tell(tb or exc.__traceback__)
-            return _tell_modules()
-        except Exception as error:
-            trouble = f"{type(error).__name__}: {str(error)[:200]}"
-    return emit("hookerr", where="capture", err=trouble)
-
-
-def _tell_boundary(exc: BaseException, tb: TracebackType | None, message: str) -> None:
-    """What makes the failing call anew, for the first few: whichever turns out to be the root cause is among them."""
-    if Budget.boundaries <= 0:
-        return
-    Budget.boundaries -= 1
-    try:
-        emit("boundary", msg=message, **load("_bitten_boundary").boundary(exc, tb or exc.__traceback__))
-    except Exception as error:
-        emit("hookerr", where="boundary", err=type(error).__name__)
-
-
-def _sightings(tb: TracebackType | None) -> list[Any]:
-    if not os.environ.get("BITTEN_PROBES"):
-        return []
-    found: list[Any] = load("_bitten_probe").at_crash(tb)
-    watch = sys.modules.get("_bitten_watch")
-    return [watch.seen(each) for each in found] if watch is not None else found
-
-
-def _tell_modules() -> None:
-    """Once: the versions of what matters, and torch's settings that change numbers."""
-    if Budget.modules_told:
-        return
-    Budget.modules_told = True
-    names = {}
-    for name in KNOWN:
-        module = sys.modules.get(name)
-        if type(module) is type(sys):
-            version = module.__dict__.get("__version__")
-            names[name] = str.__str__(version) if isinstance(version, str) else ""
-    if names:
-        emit("modules", names=names, torch=_torch_settings() if "torch" in names else {})
-
-
-def _torch_settings() -> dict[str, Any]:
-    try:
-        torch: Any = sys.modules["torch"]
-        capability = str(torch.backends.cpu.get_cpu_capability())
-        return {"cpu capability": capability, "threads": torch.get_num_threads(), "seed": torch.initial_seed()}
-    except Exception:
-        return {}
-
 
 
 # ---------------------------------------------------------------------------------------------- what the interpreter audits
@@ -305,7 +202,8 @@ def flush() -> None:
 
 def _at_exit() -> None:
     flush()
-    _tell_modules()
+    if "torch" in sys.modules or "numpy" in sys.modules or "_bitten_crash" in sys.modules:
+        load("_bitten_crash").tell_modules()
 
 
 def watch_faults() -> None:
@@ -331,7 +229,6 @@ def _after_fork() -> None:
         set_busy(False)
         Where.is_forked = True
         Log.left = SIZE
-        Budget.renew()
         if Log.held is not None:
             load("_bitten_later").forked()
         emit("fork", pid=os.getpid(), ppid=os.getppid())
@@ -342,7 +239,7 @@ def _after_fork() -> None:
             answer_dumps()
         if parents not in (-1, Log.fd):
             os.close(parents)
-        for name in ("_bitten_seen", "_bitten_watch"):
+        for name in ("_bitten_seen", "_bitten_watch", "_bitten_crash"):
             if name in sys.modules:
                 sys.modules[name].forked()
     except Exception:
@@ -356,7 +253,6 @@ def install(here: str, loader: Callable[[str], Any]) -> None:
     """Called by the door, once an interpreter."""
     Where.loader = loader
     _settle(here)
-    Budget.renew()
     _hello()
     _LISTENERS.update(load("_bitten_seen").LISTENERS)
     patches = load("_bitten_patches")
