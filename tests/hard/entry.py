@@ -20,6 +20,8 @@ MARKED = "import sys\nsys.was_here = True\n"
 ASKS = "import sys\nassert sys.was_here\n" + TRAIN
 
 
+SEEN = {"train.py": TRAIN.replace("train(5)", "__import__('time').sleep(1.5)\ntrain(5)")}
+"""It lives until the watch, which looks each second, has seen it."""
 OTEL = {f"OTEL_{each}_EXPORTER": "none" for each in ("TRACES", "METRICS", "LOGS")}
 
 
@@ -31,7 +33,8 @@ def _user_site(project: Project) -> None:
 
 def missed(number: int, title: str, *command: str, why: str = "", **more) -> Hard:
     """A Python that the guest can't reach: the case says so, and reads the traceback that was printed."""
-    told = {"files": FAILS, "root": DIVISION, "site": SITE, "says": (rf"did not enter pid \d+ \(.*train.py\): .*{why}",), **more}
+    told = {"files": SEEN, "root": DIVISION, "site": SITE,
+            "says": (rf"did not enter pid \d+ \(.*train.py\): .*{why}|-I, -E or -S, which may have kept the guest out",), **more}
     return Hard(number, title, command, "which Python did not let the guest in, and why; the exception and its line, read off its traceback",
                 variant="as it is", **told)
 
@@ -139,7 +142,7 @@ CASES = (
            why=".*"),
     native(71, "opentelemetry-instrument in front", "opentelemetry-instrument", "python", "train.py", needs=("opentelemetry", "cc"), slow=True,
            env=OTEL),
-    *_both(72, "PYTHONPATH=. in a recipe", "make", "-s", "train", files={**FAILS, "Makefile": "train:\n\tPYTHONPATH=. python train.py\n"}, code=2,
+    *_both(72, "PYTHONPATH=. in a recipe", "make", "-s", "train", files={**SEEN, "Makefile": "train:\n\tPYTHONPATH=. python train.py\n"}, code=2,
            why="PYTHONPATH"),
     *_both(73, "python -I", "python", "-I", "train.py", why="-I"),
     *_both(74, "python -E", "python", "-E", "train.py", why="-E"),

@@ -163,8 +163,10 @@ def screens(text: str) -> int:
 
 def scrubbed(text: str, root: Path) -> str:
     """Without paths of this machine, process numbers, times, revisions, versions."""
-    for path, word in ((str(root), "PROJECT"), (sysconfig.get_paths()["purelib"], "SITE"), (sysconfig.get_paths()["stdlib"], "STDLIB")):
-        text = text.replace(path, word)
+    python = sysconfig.get_paths()
+    places = {root: "PROJECT", root.parent / "home": "HOME", python["purelib"]: "SITE", python["stdlib"]: "STDLIB"}
+    for place, word in places.items():
+        text = text.replace(str(place), word)
     for pattern, word in SCRUBS:
         text = re.sub(pattern, word, text)
     return text
@@ -181,6 +183,7 @@ SCRUBS = (
     (r"0x[0-9a-f]+", "0xN"),
     (r"(\[127\.0\.0\.1\]):\d+", r"\1:N"),
     (r"/tmp/tmp\w+\.json", "CONNECTION"),
+    (r"/tmp/torchelastic_\S*", "TMP"),
     (r"- wrote: `/tmp` [^\n]*\n", ""),
     (r"\n- Meanwhile the kernel killed [^\n]*\n", ""),
 )

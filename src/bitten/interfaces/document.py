@@ -59,16 +59,16 @@ def expected(case: Case) -> Iterator[str]:
 
 def _happened(case: Case) -> Iterator[str]:
     failure = case.failure
-    yield f"{text.symptom(failure)}\n\n{text.origin(failure)}\n"
+    yield f"{text.symptom(failure)}\n\n{text.origin(failure)}"
     for crash in failure.crashes:
         if crash.role == "consequence":
             yield _noticed(crash)
             continue
-        if len(failure.crashes) > 1:
-            yield f"\n{crash.role} · {crash.process}\n" if crash.process else f"\n{crash.role}\n"
+        yield f"\n{' · '.join(filter(None, (crash.role, crash.process)))}\n" if len(failure.crashes) > 1 else ""
         yield from _fenced(_traceback(crash))
         yield from _variables(crash)
     if not failure.crashes:
+        yield ""
         yield from _fenced(str(failure.facts.get("stderr") or failure.facts.get("stdout") or "(it printed nothing)").splitlines()[-40:])
     yield from (f"\n- {each}" for each in (*failure.surroundings.ending, *failure.surroundings.notes))
 
