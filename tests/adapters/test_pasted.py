@@ -258,6 +258,20 @@ def test_the_command_is_taken_from_the_line_that_shows_it(root, line):
     assert pasted.read(f"{line}\n{printed(root, 'main.py', 'chain')}", root).command == "python main.py chain"
 
 
+@pytest.mark.parametrize("line", ["make sure that python is there", "Run started", "+ numpy==2.0", "python version 3.11", "pytest 9.2.0 is old",
+                                  "+ left side", "accelerate is not installed, see launch.md", "uses: actions/checkout"])
+def test_no_sentence_is_taken_for_a_command(root, line):
+    assert pasted.read(f"$ make train\n{line}\n{printed(root, 'main.py', 'chain')}", root).command == "make train"
+
+
+@pytest.mark.parametrize("line", ["$ ./train.sh --fast", "+ ./train.sh", "+ CUDA_VISIBLE_DEVICES=0 torchrun --nproc_per_node 2 train.py", "$ make train RUN=1",
+                                  "##[group]Run make train", "LR=0.1 /venv/bin/python -m src.train", "pytest -x", "pytest tests/unit", "uv run train.py",
+                                  "root@node:/work# bash run.sh"])
+def test_commands_of_many_forms_are_found(root, line):
+    shown = line.removeprefix("$ ").removeprefix("+ ").removeprefix("##[group]Run ").removeprefix("root@node:/work# ")
+    assert pasted.read(f"{line}\nstep 1\n{printed(root, 'main.py', 'chain')}", root).command == shown
+
+
 def test_code_that_is_another_one_now_is_named(root):
     log = printed(root, "main.py", "chain").replace(str(root), "/home/runner/work/p/p")
     assert pasted.read(log, root).differing == ()

@@ -19,10 +19,13 @@ _MAKE = re.compile(r"(?:g|re)?make(?:\[\d+\])?: \*\*\* \[(.+)\] Error (\d+)")
 _EXITS = re.compile(r"(?:##\[error\]|Error: )Process completed with exit code (\d+)|ERROR: Job failed: exit code (\d+)|"
                     r".*\bexited with (?:exit )?code (\d+)|Command exited with non-zero status (\d+)|"
                     r"subprocess\.CalledProcessError: .*returned non-zero exit status (\d+)")
-_LAUNCHERS = (r"(?:[A-Z_][A-Z0-9_]*=\S+ )*(?:\S+/)?"
-              r"(?:python[\d.]*|torchrun|accelerate|pytest|deepspeed|srun|uv|poetry|make|tox|nox|papermill) .+")
-_COMMANDS = re.compile(r"\++ (?=[\w./])(.+)|\$ (.+)|(?:##\[group\])?Run ((?!actions/|\./\.github)\S.+)|.{1,80}[$#%❯>] (" + _LAUNCHERS + ")")
-_LAUNCHED = re.compile(f"({_LAUNCHERS})")
+_START = r"(?:[A-Z_][A-Z0-9_]*=\S+ )*(?:\S+/)?"
+_PROGRAMS = r"(?:python[\d.]*|torchrun|accelerate|pytest|deepspeed|srun|mpirun|uv|poetry|make|tox|nox|bash|sh|papermill|jupyter)"
+_TYPED = re.compile(r"(?:##\[group\]Run |\$ )((?!actions/|\./\.github)\S.*)")
+_ECHOED = re.compile(r"(?:\++ |Run |.{1,80}[$#%❯>] )(" + _START + _PROGRAMS + r" .+|\.{0,2}/\S+.*|\S+\.(?:sh|py)\b.*)")
+_BARE = re.compile("(" + _START + r"(?:python[\d.]*|torchrun|accelerate launch|deepspeed|srun|mpirun|uv run|poetry run|papermill|jupyter) "
+                   r"(?=.*(?:\.py|\.ipynb)\b|(?:.* )?-[mc] ).+|" + _START + r"pytest (?=-|\S*(?:/|test)).+)")
+"""What stands alone on a line, as make echoes it, must look like a command and like no sentence."""
 _TERMINATE = re.compile(r"terminate called after throwing an instance of '(.+)'")
 _FATAL = re.compile(r"Fatal Python error: (.+)")
 _FAULT_FRAME = re.compile(r'\s*File "(.+)", line (\d+) in (.+)')
@@ -103,9 +106,6 @@ def command(lines: Sequence[Line], before: int) -> str:
     for line in lines:
         if line.at > before:
             break
-        shown = _COMMANDS.match(line.text) if any(sign in line.text for sign in "+$#%❯>R") else None
-        if shown:
-            found = next(filter(None, shown.groups()))
-        elif launched := _LAUNCHED.match(line.text):
-            found = launched[1]
+        if shown := next(filter(None, (form.match(line.text) for form in (_TYPED, _ECHOED, _BARE))), None):
+            found = shown[1]
     return found.strip()
