@@ -98,6 +98,13 @@ def test_a_file_first_read_and_then_written_counts_as_written(tmp_path):
     assert {each.role for each in visit(root, "a.py").story.files} == {"config", "wrote"}
 
 
+def test_what_tools_keep_for_themselves_is_no_file_of_the_programs(tmp_path):
+    program = "import tempfile\ntempfile.TemporaryFile().write(b'x')\nopen('out.txt', 'w').write('1')\nassert False"
+    root = project(tmp_path, {"a.py": program, "test_a.py": "def test_a():\n    assert False\n"})
+    assert [each.path for each in visit(root, "a.py").story.files] == ["out.txt"]
+    assert visit(root, "-m", "pytest", "-q", name="tests").story.files == ()
+
+
 def test_a_write_outside_what_is_allowed_is_told(tmp_path):
     out = tmp_path / "elsewhere"
     out.mkdir()

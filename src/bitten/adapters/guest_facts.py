@@ -91,9 +91,14 @@ def _configs(reader: Reader, found: list[Found]) -> Iterator[Resolved]:
 def _files(log: Log, reader: Reader) -> list[FileSeen]:
     """Configs one by one, data counted by folder, what was written; a config that wasn't there is none."""
     configs = {record["p"]: FileSeen(reader.place(record["p"]), "config", record["size"], record["mtime"])
-               for record in log.of("config") if "size" in record}
+               for record in log.of("config") if "size" in record and _is_worth_naming(record["p"], reader)}
     wrote = (_written(path, reader) for path in dict.fromkeys(record["p"] for record in log.of("wrote")))
     return [*list(configs.values())[: FILES // 2], *list(_data(log, reader))[: FILES // 4], *filter(None, wrote)][:FILES]
+
+
+def _is_worth_naming(path: str, reader: Reader) -> bool:
+    """A launcher's temporary file, such as a kernel's connection, is gone by now."""
+    return reader.place(path) != path or Path(path).exists()
 
 
 def _changed_since(log: Log, reader: Reader) -> Iterator[str]:

@@ -14,6 +14,7 @@ hook: Any = sys.modules["_bitten_hook"]
 
 _CODE = (".py", ".pyc", ".so", ".pth", ".pyi", ".typed", ".mo", ".h", ".cpp", ".cubin", ".lock", "pyvenv.cfg")
 _CONFIG = (".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".conf", ".properties", ".gin", ".hcl", ".args", ".jsonnet", ".env")
+_OTHERS = ("/.pytest_cache/", "/.ipython/", "/jupyter/runtime/", "/.hypothesis/", "/.mypy_cache/")  # what tools keep for themselves
 PATHS = 20_000
 
 _opened: set[str] = set()
@@ -30,6 +31,8 @@ def _on_open(args: Any) -> None:
     path, _, flags = args
     if type(path) is not str or path.endswith(_CODE) or path[:1] == "<" or hook.is_busy():
         return
+    if any(part in path for part in _OTHERS):
+        return
     writes = flags & (os.O_WRONLY | os.O_RDWR)
     seen = _written if writes else _opened
     if path in seen or len(seen) >= PATHS:
@@ -41,6 +44,8 @@ def _on_open(args: Any) -> None:
 
 
 def _on_write(path: str) -> None:
+    if os.path.isdir(path):  # noqa: PTH112 - as above; a temporary file without a name is opened by its folder's
+        return
     _judge(path)
     if len(_written) <= 200 and not path.startswith(hook.Where.skipped) and "/__pycache__/" not in path:
         hook.emit("wrote", p=path)

@@ -60,7 +60,7 @@ def _of_files(configs: Iterable[Resolved]) -> Iterator[str]:
 def _of_frames(failure: Failure) -> Iterator[str]:
     """What the program itself held as its config, nearest to the failure; each name once."""
     told = {each.source.partition(" ")[0] for each in failure.surroundings.configs}  # those are told in full
-    for frame in (frame for crash in failure.crashes for frame in reversed(crash.frames)):
+    for frame in (frame for crash in failure.crashes for frame in reversed(crash.frames) if frame.mine):
         for name, value in frame.variables.items():
             if name in _CONFIGS and name not in told:
                 told.add(name)
