@@ -13,7 +13,8 @@ from tests.adapters.test_picture import LOCKS
 from tests.stories import Project
 
 SPIN = """
-import threading
+import signal, threading
+signal.alarm(100)
 done = threading.Event()
 
 def wait_for_it():
@@ -42,6 +43,12 @@ def speak(until):
 began = time.monotonic()
 work(began + 6)
 speak(began + 10)
+"""
+BARE = """
+import time
+until = time.monotonic() + 6
+while time.monotonic() < until:
+    pass
 """
 
 
@@ -77,6 +84,11 @@ def test_a_loop_that_changes_nothing_is_a_hang_and_what_it_printed_is_kept(tmp_p
 
 def test_a_program_that_works_or_prints_is_slow_but_alive(tmp_path):
     done = ran(project(tmp_path, SLOW), "--hang-after", "3")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_loop_in_the_module_itself_whose_variables_nobody_sees_is_left_alone(tmp_path):
+    done = ran(project(tmp_path, BARE), "--hang-after", "2")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -17,6 +17,7 @@ from bitten.adapters.watching import Look, Watch, Watched
 
 if TYPE_CHECKING:
     from bitten.adapters.process import Ended
+    from bitten.adapters.stacks import Thread
     from bitten.core.failure import Picture
     from bitten.core.ports import Observed
 
@@ -128,10 +129,21 @@ class Beside:
 
 
 def _fingerprint(pids: Sequence[int]) -> tuple[object, ...]:
-    """The lines and variables of every main thread; nothing where no stack can be seen. (A module's variables are not shown.)"""
+    """The lines and variables of every main thread; nothing where one runs in a module itself: a module's variables are not shown."""
+    from bitten.adapters.proc import stat
     from bitten.adapters.stacks import ask
 
-    return tuple((pid, thread.lines, thread.state) for pid, each in ask(pids).items() for thread in each.threads if thread.is_main)
+    mains = [(pid, thread) for pid, each in ask(pids).items() for thread in each.threads if thread.is_main]
+    if any(_in_a_module(thread) and (seen := stat(pid)) and seen.state == "R" for pid, thread in mains):
+        return ()
+    return tuple((pid, thread.lines, thread.state) for pid, thread in mains)
+
+
+def _in_a_module(thread: Thread) -> bool:
+    from bitten.adapters.picture import LIBRARY
+
+    own = [line.function for line in thread.lines if not LIBRARY.search(line.file)]
+    return own[:1] == ["<module>"]
 
 
 def _for_a_person(pid: int) -> bool:

@@ -20,6 +20,7 @@ FRAMES = 40
 THREADS = 8
 """Threads besides the main one that are shown of one process, those in the person's own code."""
 TEXT = 160
+LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python\d|^<frozen ")
 _STATES = {"R": "running", "S": "sleeping", "D": "in a disk or driver", "T": "stopped", "t": "traced", "Z": "ended"}
 
 
@@ -123,7 +124,7 @@ class _Drawer:
 
     def _frame(self, line: Line) -> Frame:
         inside = next((top for top in self._roots if line.file.startswith(top)), "")
-        mine = bool(inside) and not re.search(r"/(site|dist)-packages/|/lib/python\d", line.file)
+        mine = bool(inside) and not LIBRARY.search(line.file)
         file = line.file.removeprefix(inside) if mine else line.file
         return Frame(file, line.line, line.function, redact(self._text(line)).strip()[:TEXT], mine)
 
