@@ -258,6 +258,17 @@ def test_the_command_is_taken_from_the_line_that_shows_it(root, line):
     assert pasted.read(f"{line}\n{printed(root, 'main.py', 'chain')}", root).command == "python main.py chain"
 
 
+@pytest.mark.parametrize(("log", "exit_code", "signal"), [
+    ("trainer-1 exited with code 3\ndb-1 exited with code 0\n", 3, None), ("ERROR: Job failed: exit code 137\n", 137, None),
+    ("make: *** [Makefile:2: train] Error 1\nmake: *** [Makefile:9: all] Error 2\n", 1, None), ("all exited with code 0\n", None, None),
+    ("sh: line 1:    12 Segmentation fault      (core dumped) python x.py\n", None, 11), ("exited with code 99999999\n", None, None),
+    ("make: *** [Makefile:2: train] Killed\n", None, 9),
+])  # fmt: skip
+def test_how_it_ended_is_read_where_somebody_says_it(root, log, exit_code, signal):
+    end = pasted.read(log, root).end
+    assert (end.exit, end.signal) == (exit_code, signal)
+
+
 @pytest.mark.parametrize("line", ["make sure that python is there", "Run started", "+ numpy==2.0", "python version 3.11", "pytest 9.2.0 is old",
                                   "+ left side", "accelerate is not installed, see launch.md", "uses: actions/checkout"])
 def test_no_sentence_is_taken_for_a_command(root, line):

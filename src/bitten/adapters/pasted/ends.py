@@ -15,10 +15,10 @@ SIGNALS = {"Killed": 9, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, 
            "Terminated": 15}
 _SIGNAL = re.compile(rf"(?:.{{0,300}}: line \d+: +\d+ |\d+ |make(?:\[\d+\])?: \*\*\* \[.{{1,300}}\] )?({'|'.join(SIGNALS)})"
                      r"(?: \(core dumped\))?(?:$|  +.*)")
-_MAKE = re.compile(r"(?:g|re)?make(?:\[\d+\])?: \*\*\* \[(.+)\] Error (\d+)")
-_EXITS = re.compile(r"(?:##\[error\]|Error: )Process completed with exit code (\d+)|ERROR: Job failed: exit code (\d+)|"
-                    r".*\bexited with (?:exit )?code (\d+)|Command exited with non-zero status (\d+)|"
-                    r"subprocess\.CalledProcessError: .*returned non-zero exit status (\d+)")
+_MAKE = re.compile(r"(?:g|re)?make(?:\[\d+\])?: \*\*\* \[(.+)\] Error (\d{1,3})\b")
+_EXITS = re.compile(r"(?:##\[error\]|Error: )Process completed with exit code (\d{1,3})\b|ERROR: Job failed: exit code (\d{1,3})\b|"
+                    r".*\bexited with (?:exit )?code (\d{1,3})\b|Command exited with non-zero status (\d{1,3})\b|"
+                    r"subprocess\.CalledProcessError: .*returned non-zero exit status (\d{1,3})\b")
 _START = r"(?:[A-Z_][A-Z0-9_]*=\S+ )*(?:\S+/)?"
 _PROGRAMS = r"(?:python[\d.]*|torchrun|accelerate|pytest|deepspeed|srun|mpirun|uv|poetry|make|tox|nox|bash|sh|papermill|jupyter)"
 _TYPED = re.compile(r"(?:##\[group\]Run |\$ )((?!actions/|\./\.github)\S.*)")
@@ -45,12 +45,13 @@ class End:
 
 
 def end(lines: Sequence[Line]) -> End:
-    exits = [next(filter(None, found.groups())) for line in lines if "exit" in line.text and (found := _EXITS.match(line.text))]
+    told = (next(filter(None, found.groups())) for line in lines if "exit" in line.text and (found := _EXITS.match(line.text)))
+    exits = [code for code in map(int, told) if code]  # a helper that ended well says nothing of the command
     made = [(found[1], int(found[2])) for line in lines if "*** [" in line.text and (found := _MAKE.match(line.text))]
     signals = [found[1] for line in lines[-200:] if (found := _SIGNAL.match(line.text.strip()))]
     rank, notes = _table([line.text for line in lines])
     notes = (*notes, *(f"make: the recipe of {target} ended with exit {code}" for target, code in made[:1]))
-    code = int(exits[-1]) if exits else made[0][1] if made else None
+    code = exits[-1] if exits else made[0][1] if made else None
     return End(code, SIGNALS[signals[-1]] if signals and code is None else None, rank, notes)
 
 
