@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -43,6 +44,24 @@ def test_an_option_and_a_setting_switch_it_off(project):
     project.write("main.py", BROKEN.replace("'dog'", "3"))
     ran = project.bitten("run", "--", "python3", "main.py")
     assert "reproducer" not in ran.stderr
+
+
+def test_real_arguments_are_kept_when_asked_for_and_make_a_reproducer_that_hangs_on_their_values(project):
+    rows = "import numpy as np\n\n\ndef look(rows):\n    return [1, 2][int(rows[rows > 5][0])]\n\n\n" \
+           "rows = np.zeros(5000)\nrows[1234] = 7.5\nlook(rows)\n"
+    project.write("main.py", rows)
+    ran = project.bitten("run", "--keep-arguments", "--", sys.executable, "main.py")
+    folder = next(project.root.glob(".bitten/1-*/capture"))
+    assert (folder / "arguments.npz").is_file()
+    assert "reproducer: " in ran.stderr
+    assert "np.load(" in (folder / "reproducer.py").read_text("utf-8")
+    assert "IndexError" in debug(project)
+
+
+def test_no_argument_is_kept_unasked(project):
+    project.write("main.py", "import numpy as np\n\n\ndef look(rows):\n    return rows[700]\n\n\nlook(np.zeros(5))\n")
+    project.bitten("run", "--", sys.executable, "main.py")
+    assert not list(project.root.glob(".bitten/1-*/capture/arguments*"))
 
 
 def test_reset_takes_it_when_no_script_is_named(project):

@@ -54,7 +54,8 @@ def _changed(patch: str) -> str:
 
 def _typed(project: Path, scene: Scene, may_fail: bool, quiet: bool) -> str:
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # the story's make is not below ours
-    env = {**outer, "COLUMNS": "120", "TERM": "xterm-256color", "GIT_PAGER": "cat", "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {**outer, "COLUMNS": "120", "TERM": "xterm-256color", "GIT_PAGER": "cat", "PYTHONDONTWRITEBYTECODE": "1",
+           "BITTEN_REPRODUCER": "0"}  # what is printed must not hang on how fast interpreters start
     child = pexpect.spawn("bash", ["-c", scene.command], cwd=project, env=env, encoding="utf-8", timeout=300, dimensions=(50, 120))
     if not quiet:
         print(f"\n$ {scene.command}", flush=True)

@@ -6,6 +6,7 @@ made anew is `["?", its type]`. Values are kept only where they are few; of the 
 
 from __future__ import annotations
 
+import os
 import sys
 from itertools import islice
 from time import perf_counter, thread_time
@@ -51,6 +52,8 @@ def boundary(exc: BaseException, tb: TracebackType | None) -> dict[str, Any]:
     links = _chosen(frames.raised_through(tb))
     wanted = {name for link in links if not _is_lib(link) for name in link.tb_frame.f_code.co_names}
     spent = Spent(wanted)
+    if os.environ.get("BITTEN_KEEP_ARGUMENTS") == "1":
+        _keep(links)
     told = [_frame(link) for link in links]
     for at in sorted(range(len(links)), key=lambda i: (i != _border(links), _is_lib(links[i]), -i)):
         _add_values(links[at].tb_frame, told[at], spent)
@@ -60,6 +63,14 @@ def boundary(exc: BaseException, tb: TracebackType | None) -> dict[str, Any]:
     if values.is_a(exc, SyntaxError) and type(exc.filename) is str:  # type: ignore[attr-defined]
         found["syntax"] = [exc.filename, exc.lineno]  # type: ignore[attr-defined]
     return found
+
+
+def _keep(links: list[TracebackType]) -> None:
+    """What the border's frame holds, where the person asked for it; without a frame of theirs what the last call was given."""
+    frame = links[_border(links)].tb_frame
+    held = frames.variables_of(frame)
+    hook.load("_bitten_keep").keep({name: held[name] for name in held if type(name) is str})
+    frames.forget(frame, held)
 
 
 def _is_lib(link: TracebackType) -> bool:

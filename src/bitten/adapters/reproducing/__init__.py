@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,19 +27,23 @@ from .trial import Bench, bench, environment
 
 SECONDS = 20.0
 WORDS = 300
+_NAME = re.compile(rb"X.\x00\x00\x00([A-Za-z_]\w*)")
 _PLACE = re.compile(r" \([^()]*, line \d+\)$")
 MOST = 40
 """Programs that are tried."""
 
 
-def reproducer(failure: Failure, spool: Path, root: Path, seconds: float = SECONDS) -> Reproducer:
-    """The shortest that was found to fail alike, or why there is none. `spool` is what the guest wrote of the failing run."""
+def reproducer(failure: Failure, spool: Path, root: Path, seconds: float = SECONDS, kept: Path | None = None) -> Reproducer:
+    """The shortest that was found to fail alike, or why there is none. `spool` is what the guest wrote of the failing run.
+
+    `kept` is the folder of the real arguments, where the person asked to keep them.
+    """
     began = time.monotonic()
-    found = _found(failure, spool, root, seconds)
+    found = _found(failure, spool, root, seconds, kept)
     return replace(found, seconds=round(time.monotonic() - began, 2))
 
 
-def _found(failure: Failure, spool: Path, root: Path, seconds: float) -> Reproducer:
+def _found(failure: Failure, spool: Path, root: Path, seconds: float, kept: Path | None) -> Reproducer:
     if failure.root is None:
         return Reproducer(why="no exception was seen, so there is no failing call to make anew")
     told, interpreter = recorded(spool, failure.root), failure.surroundings.environment.get("interpreter", "")
@@ -46,7 +51,7 @@ def _found(failure: Failure, spool: Path, root: Path, seconds: float) -> Reprodu
         return Reproducer(why="the arguments of the failing call were not seen")
     if told.type in ("MemoryError", "KeyboardInterrupt", "SystemExit"):
         return Reproducer(why=f"{told.type} tells of the whole process, not of one call")
-    programs = tuple(candidates(told))
+    programs = tuple(candidates(told, arguments(kept) if kept else {}))
     if not programs:
         return Reproducer(why="no library call at the border of your code, and no short function of yours, can be made from what is known")
     want = (told.type, masked(_PLACE.sub("", told.message) if told.syntax else told.message), told.last)
@@ -59,10 +64,10 @@ def _tried(place: Bench, programs: tuple[Program, ...], told: Boundary) -> Repro
     if shown is None:
         late = ", until the time was up" if time.monotonic() > place.until - 1 else ""
         return Reproducer(why=f"{len(programs)} were tried{late}; none fails alike: it may hang on values or a history that are not kept")
-    words = place.confirmed(shown)
-    if words is None:
+    again = place.confirmed(shown)
+    if again is None:
         return Reproducer(shown.code, shows=shown.words, why="it failed alike once, but not again in a process of its own")
-    return Reproducer(shown.code, True, words.splitlines()[0][:WORDS], about=_about(shown.program, told))
+    return Reproducer(again.code, True, again.words.splitlines()[0][:WORDS], about=_about(again.program, told))
 
 
 def _about(program: Program, told: Boundary) -> str:
@@ -101,12 +106,27 @@ def _form(spec: Any) -> object:
     return [_form(each) if isinstance(each, list | tuple) else each for each in spec]
 
 
-def candidates(told: Boundary) -> list[Program]:
+def arguments(folder: Path) -> dict[str, Path]:
+    """The file of each argument that was kept. Reads their names only, as both kinds of file are archives."""
+    found = {}
+    for file in folder.glob("arguments.npz"):
+        with zipfile.ZipFile(file) as archive:
+            found.update({Path(name).stem: file for name in archive.namelist()})
+    for file in folder.glob("arguments.pt"):
+        with zipfile.ZipFile(file) as archive:
+            words = next((archive.read(name) for name in archive.namelist() if name.endswith("/data.pkl")), b"")
+        found.update({each.decode(): file for each in _NAME.findall(words)})
+    return found
+
+
+def candidates(told: Boundary, kept: Mapping[str, Path]) -> list[Program]:
     """The programs worth trying, the shortest first; those that a failing import or syntax needs before all others."""
     people, importing = People(), People(copies=False)
     first = _fitting(kinds(told, people))
     rest = _fitting([*expressions(told, people), *calls(told, people), *histories(told, people), *histories(told, importing)])
-    return [*first, *sorted((each for each in rest if each not in first), key=Program.cost)[:MOST]]
+    real = _fitting(expressions(told, People(kept=kept))) if kept else []
+    order = [*sorted((each for each in rest if each not in first), key=Program.cost)[:MOST], *real]
+    return list(dict.fromkeys([*first, *order]))
 
 
 def _fitting(programs: Iterable[Program]) -> list[Program]:

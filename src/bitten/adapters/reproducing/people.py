@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -129,9 +129,13 @@ def _is_plain(call: ast.Call) -> bool:
 
 @dataclass
 class People:
-    """What the person wrote. `copies`: what is short and stands alone is copied, and not imported."""
+    """What the person wrote. `copies`: what is short and stands alone is copied, and not imported.
+
+    `kept` are the files that real arguments were kept in, as they asked, by the arguments' names.
+    """
 
     copies: bool = True
+    kept: Mapping[str, Path] = field(default_factory=dict)
     _sources: dict[str, Source] = field(default_factory=dict)
 
     def source(self, file: str) -> Source:

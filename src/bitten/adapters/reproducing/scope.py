@@ -10,6 +10,7 @@ import ast
 import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from .boundary import Frame, Spec
 from .people import Function, People, Source, bound_names, free_names
@@ -81,6 +82,9 @@ class Scope:
         return True
 
     def _value(self, name: str, spec: Spec | None, before: int, at: int, depth: int) -> None:
+        if at == 0 and name in self.people.kept:
+            self._kept(name, self.people.kept[name])
+            return
         if spec is not None and not (self.history and has_history(spec)):
             try:
                 self.made[-1, len(self.made)] = f"{name} = {self.writer.text(spec)}"
@@ -89,6 +93,12 @@ class Scope:
                 pass
         if not self._statement(name, before, at, depth) and not self._from_caller(name, spec, at, depth):
             raise Cant(f"{name} can't be made from what is known of it")
+
+    def _kept(self, name: str, file: Path) -> None:
+        """A real argument, read from where it was kept."""
+        module, said = ("torch", "torch") if file.suffix == ".pt" else ("numpy as np", "np")
+        self.needs.add(f"import {module}")
+        self.made[-1, len(self.made)] = f"{name} = {said}.load({str(file)!r})[{name!r}]"
 
     def _statement(self, name: str, before: int, at: int, depth: int) -> bool:
         """The last assignment to it above a line of the same function."""

@@ -57,9 +57,13 @@ class Bench:
                 return found
         return None
 
-    def confirmed(self, shown: Shown) -> str | None:
-        """The words of its error, when it fails alike as a script of its own, in a process with nothing of ours."""
-        return self._script(shown.code, shown.program.loose)
+    def confirmed(self, shown: Shown) -> Shown | None:
+        """What fails alike as a script of its own, in a process with nothing of ours: made smaller, or else as it was written."""
+        for code in dict.fromkeys((shown.code, shown.program.text)):
+            words = self._script(code, shown.program.loose)
+            if words is not None:
+                return Shown(code, words, shown.program)
+        return None
 
     def _alone(self, program: Program) -> Shown | None:
         words = self._script(program.text, program.loose)

@@ -35,12 +35,13 @@ NOTES = 5
 @click.option("--hang-after", metavar="DURATION", help="End COMMAND after so long without output and CPU: 90, 5m, 1h; 0 for never.")
 @click.option("--full-tty", is_flag=True, help="Give COMMAND a terminal of its own, as `script` does; then ^Z does nothing.")
 @click.option("--native", is_flag=True, help="Reach Pythons started with -I, -E, -S or a PYTHONPATH of their own (needs a C compiler).")
+@click.option("--keep-arguments", is_flag=True, help="Keep the failing call's tensors and arrays, unredacted (10 MB at most).")
 @click.option("--no-reproducer", is_flag=True, help="Don't look for a program of ten lines that fails alike.")
 @click.option("--trace-handled", is_flag=True, help="Also record exceptions that the program swallows (Python 3.12 and later).")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
-    expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, native: bool, no_reproducer: bool, trace_handled: bool,
-    command: tuple[str, ...],
+    expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, native: bool, keep_arguments: bool, no_reproducer: bool,
+    trace_handled: bool, command: tuple[str, ...],
 ) -> int:
     """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
 
@@ -54,7 +55,7 @@ def run(
     expected = tuple(parse(each) for each in expectations)
     house = House.here()
     ran: Ran | None = None
-    missed, typed = False, Command(command, str(Path.cwd()), _asked(native=native, handled=trace_handled))
+    missed, typed = False, Command(command, str(Path.cwd()), _asked(native=native, handled=trace_handled, keep_arguments=keep_arguments))
     try:
         runner = house.runner(hang_after)
         with house.sitting() as sitting, runner.running(typed, sitting, expectations, full_tty=full_tty) as ran:
@@ -129,6 +130,7 @@ def _opened(house: House, failure: Failure, observed: Observed, known: list[Open
         say(click.style("  The project's folder can't be written, or has no room: the case is kept elsewhere.", dim=True))
     with spared():
         case.keep_capture(observed)
+        case.keep_arguments(spool)
     with spared(), case.visited("run"):
         if known:
             case.add([Note("linked", f"case {known[0].number}: the same command, another failure")])

@@ -96,7 +96,15 @@ class OpenCase:
         """A program of a few lines that fails as the command did, or why there is none."""
         from bitten.adapters.reproducing import reproducer
 
-        return reproducer(self.case.failure, spool, self.house.root)
+        kept = list(self.folder.capture.glob("arguments.*"))
+        return reproducer(self.case.failure, spool, self.house.root, kept=self.folder.capture if kept else None)
+
+    def keep_arguments(self, spool: Path) -> None:
+        """The real arguments of the failing call, where the person asked for them: of the first process that kept any."""
+        import shutil
+
+        for file in sorted(spool.glob("arguments-*"), key=lambda each: each.stat().st_mtime, reverse=True):
+            shutil.copyfile(file, self.folder.capture / f"arguments{file.suffix}")
 
     def keep_reproducer(self) -> str:
         """The case's reproducer as a file. Returns where, as a person would type it."""
