@@ -234,6 +234,19 @@ def test_the_root_cause_is_named_in_the_words_of_whoever_printed_it(root, log, w
     assert (f"{crash.type}: {crash.message}", crash.role, crash.process) == (what, "root", process)
 
 
+def test_who_lost_its_peer_did_not_fail_first_though_it_said_so_first(root):
+    log = "".join(f"[rank{rank}]: Traceback (most recent call last):\n[rank{rank}]:   File \"main.py\", line 8, in take\n[rank{rank}]: {what}\n"
+                  for rank, what in ((0, "RuntimeError: [pair.cc:553] Connection closed by peer [::1]:5"), (1, "ValueError: bad shard")))
+    assert [(each.role, each.process, each.type) for each in pasted.crashes(log, root)] == [
+        ("root", "rank 1", "ValueError"), ("consequence", "rank 0", "RuntimeError")]
+
+
+def test_of_a_rank_with_a_pool_the_worker_is_named(root):
+    rank = "".join(f"[rank1]: {line}\n" for line in printed(root, "main.py", "pool").splitlines())
+    crashes = pasted.crashes(rank + TORCHRUN[TORCHRUN.index("====="):], root)
+    assert [(each.role, each.process) for each in crashes] == [("root", "rank 1, pool worker"), ("consequence", "rank 1")]
+
+
 def test_frames_of_pytest_and_notebooks_have_their_lines(root):
     (root / "test_main.py").write_text("\n")
     for log, functions in ((PYTEST, ["test_rows", "Rows.take"]), (SHORT, ["test_rows"]), (NOTEBOOK, ["<module>", "Rows.take"])):
