@@ -109,7 +109,10 @@ def ran(project: Project, case: Hard, *command: str) -> Done:
 
 def end_all(run: subprocess.Popen[bytes]) -> None:
     """And all that it started: nothing outlives its test."""
-    for each in [*psutil.Process(run.pid).children(recursive=True), run]:
+    below: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        below = psutil.Process(run.pid).children(recursive=True)
+    for each in (*below, run):
         with contextlib.suppress(psutil.NoSuchProcess):
             each.kill()
     run.wait()
