@@ -21,6 +21,7 @@ _ON_IMPORT: dict[str, list[Callable[[Any], None] | str]] = {
     "traceback": ["traceback"], "threading": ["threading"], "unittest.result": ["unittest"], "_pytest.runner": ["pytest"],
     "torch.utils.data._utils.signal_handling": ["torch_worker"], "multiprocessing.popen_fork": ["popen"],
     "IPython.core.interactiveshell": ["ipython"],
+    "torch.distributed.distributed_c10d": [lambda module: hook.load("_bitten_picture").attach(module)],
 }  # fmt: skip
 """Names of functions of `_bitten_wraps`, which is read when the first of these modules is there."""
 
