@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from tests.guest.visit import Visit, project, visit
 
-from bitten.adapters.reproducing import reproducer
+from bitten.adapters.reproducing import reproducer, trial
 from bitten.adapters.reproducing.trial import told
 from bitten.adapters.reproducing.trial_script import Shrinker, alike, shown
+from bitten.adapters.sandbox.launch import WallError
 from bitten.core.case import Reproducer
 from bitten.core.failure import Command, Failure, Run, Surroundings
 
@@ -262,3 +263,24 @@ def test_the_error_that_a_script_ended_with_is_read_off_its_last_traceback():
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f()\n  File "/lib/b.py", line 2, in deep\n    x\n' \
            "    ^\nValueError: first\n\tsecond\n"
     assert told(text, "a.py") == ("ValueError", "first\n\tsecond", "deep")
+
+
+def test_where_no_walls_can_be_built_writes_are_refused(tmp_path, monkeypatch):
+    def no_walls(*_, **__):
+        raise WallError("not here")
+
+    monkeypatch.setattr(trial, "walled_room", no_walls)
+    victim = tmp_path / "victim.txt"
+    main = f"""
+        import json
+
+        def store(rows):
+            with open({str(victim)!r}, "a") as file:
+                file.write("once ")
+            return json.loads(rows)
+
+        store("[1,")
+    """
+    got = found(failed(tmp_path, {"main.py": main}))
+    assert got.verified
+    assert victim.read_text() == "once "

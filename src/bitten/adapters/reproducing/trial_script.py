@@ -122,7 +122,7 @@ class Shrinker:
         if code in self.tried:
             return False
         self.tried.add(code)
-        times = 3 if "rand" in code else 1  # values that are drawn anew may fail by luck
+        times = 8 if "rand" in code else 1  # values that are drawn anew may fail by luck
         if not all(alike(shown(code, 2.0), self.want) for _ in range(times)):
             return False
         self.code = code
