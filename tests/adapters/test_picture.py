@@ -19,6 +19,7 @@ from bitten.adapters.watching import Seen
 
 pytestmark = pytest.mark.skipif(shutil.which("py-spy", path=Path(sys.executable).parent) is None, reason="py-spy is not installed")
 
+REFUSED = stacks.Answer(trouble="py-spy: Permission denied")
 LOCKS = """
 import threading
 here, there, both = threading.Lock(), threading.Lock(), threading.Barrier(2)
@@ -131,10 +132,14 @@ def test_a_worker_stuck_in_a_read_is_named_with_what_it_reads(tmp_path):
                          "prog.py is in main (prog.py:17), waiting for queue.get")
 
 
-def test_of_two_ranks_the_one_that_left_the_collective_is_named_and_all_live_on(tmp_path):
+def test_of_two_ranks_the_one_that_left_the_collective_is_named_and_all_live_on(tmp_path, monkeypatch):
+    """The second picture is taken where nothing may look from outside: then the ranks answer for themselves."""
     with ranks(tmp_path, 2) as program:
         taken = until(program, tmp_path, lambda taken: "never entered" in taken.odd)
+        monkeypatch.setattr(stacks, "by_spy", lambda pid: REFUSED)
         again = until(program, tmp_path, lambda taken: "never entered" in taken.odd)
+    assert sum("comes by its own word" in note for note in again.notes) == 2
+    assert any("Permission denied" in note and "sudo bitten picture PID" in note for note in again.notes)
     assert taken.odd == again.odd == (
         "rank 1 is in evaluate (prog.py:11), asleep; rank 0 waits in all_reduce (sync_grads, prog.py:7); rank 1 never entered collective 4"
     )
@@ -149,7 +154,7 @@ def ranks(tmp_path, count):
 
 
 def test_where_nothing_may_look_from_outside_a_hung_process_answers_a_signal_and_a_healthy_one_is_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(stacks, "by_spy", lambda pid: stacks.Answer(trouble="py-spy: Permission denied"))
+    monkeypatch.setattr(stacks, "by_spy", lambda pid: REFUSED)
     with hanging_program(tmp_path, LOCKS) as program:
         deadline = time.monotonic() + 60
         while not (stacks.by_signal(program.pid, tmp_path / "spool") or time.monotonic() > deadline):
@@ -158,7 +163,7 @@ def test_where_nothing_may_look_from_outside_a_hung_process_answers_a_signal_and
         monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(number))
         assert stacks.ask([program.pid])[program.pid].threads == () and not sent
         monkeypatch.undo()
-        monkeypatch.setattr(stacks, "by_spy", lambda pid: stacks.Answer(trouble="py-spy: Permission denied"))
+        monkeypatch.setattr(stacks, "by_spy", lambda pid: REFUSED)
         answer = stacks.ask([program.pid], is_hung=True)[program.pid]
         assert (answer.how, answer.threads[0].lines[-1].function, proc.stat(program.pid) is not None) == ("a signal", "<module>", True)
 
