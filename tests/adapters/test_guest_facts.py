@@ -261,3 +261,46 @@ def test_a_failing_test_is_a_crash_without_the_plugin_too(tmp_path):
     story = visit(root, "-m", "pytest", "-q", "-p", "no:cacheprovider").story
     assert (story.crashes[0].type, story.crashes[0].role, story.crashes[0].site.function) == ("AssertionError", "root", "test_a")
     assert story.outcomes == ()
+
+
+KILLED = "DataLoader worker (pid 9) is killed by signal: Killed. "
+
+
+@pytest.mark.parametrize("parents", [
+    exc("RuntimeError", KILLED),
+    exc("RuntimeError", "DataLoader worker (pid(s) 9) exited unexpectedly", cause=exc("RuntimeError", KILLED)),
+    {**exc("ConnectionResetError", "[Errno 104] Connection reset by peer"), "mro": ["ConnectionError", "OSError", "Exception"]},
+    exc("EOFError", "", at="/lib/python3.11/multiprocessing/connection.py"),
+])
+def test_a_killed_worker_is_the_root_whichever_error_its_parent_met(spool, parents):
+    spool.hello(1).add(9, k="fork", ppid=1).add(9, k="worker", id=0).add(8, k="fork", ppid=1).add(8, k="worker", id=1)
+    spool.crash(1, parents).add(1, k="dead", child=9, signal=9).add(1, k="kill", child=8, signal=15).add(1, k="dead", child=8, signal=15)
+    first, second = spool.read(ended_badly=True).crashes
+    assert (first.type, first.role, first.process) == ("Killed", "root", "DataLoader worker 0, pid 9")
+    assert first.message == "DataLoader worker 0 (pid 9) was ended by SIGKILL"
+    assert signature.of_crash(first) == "Killed: DataLoader worker N (pid N) was ended by SIGKILL @ - > -"
+    assert (second.type, second.role) == (parents["type"], "consequence")
+
+
+def test_a_worker_that_left_its_stack_is_told_by_that_alone(spool):
+    spool.hello(1).add(9, k="fork", ppid=1).add(9, k="worker", id=0)
+    spool.crash(9, exc("Segmentation fault", ""), "fault").crash(1, exc("RuntimeError", KILLED.replace("Killed", "Segmentation fault")))
+    spool.add(1, k="dead", child=9, signal=11)
+    story = spool.read(ended_badly=True)
+    assert roles(story) == [("Segmentation fault", "root", False), ("RuntimeError", "consequence", False)]
+    assert story.crashes[0].process == "DataLoader worker 0, pid 9"
+
+
+def test_a_rank_that_was_killed_is_named_by_its_launchers_words(spool):
+    words = ("\n===\ntrain.py FAILED\nRoot Cause (first observed failure):\n[0]:\n  time      : now\n  host      : here\n  rank      : 1 (local_rank: 1)\n"
+             "  exitcode  : -9 (pid: 3) \n  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 3\n")
+    spool.hello(1).hello(2, 1, RANK="0").hello(3, 1, RANK="1")
+    spool.crash(2, exc("RuntimeError", "[pair.cc:553] Connection closed by peer")).crash(1, exc("x.errors.ChildFailedError", words))
+    story = spool.read(ended_badly=True)
+    assert roles(story) == [("Killed", "root", False), ("RuntimeError", "consequence", False), ("x.errors.ChildFailedError", "consequence", False)]
+    assert (story.crashes[0].message, story.crashes[0].process) == ("rank 1 (pid 3) was ended by SIGKILL", "rank 1, pid 3")
+
+
+def test_a_cell_that_was_allowed_to_fail_is_no_root(spool):
+    spool.hello(1).crash(1, exc("KeyError", "allowed"), "cell").crash(1, exc("ValueError", "last"), "cell")
+    assert roles(spool.read(ended_badly=True)) == [("ValueError", "root", False), ("KeyError", "context", True)]

@@ -51,7 +51,9 @@ def _told(log: Log) -> Iterator[tuple[float, int, int, str]]:
 def _in(message: str) -> Iterator[tuple[int, int, str]]:
     for pids, words in _WORKER.findall(message):
         yield from ((int(pid), _number(words), "DataLoader worker") for pid in re.findall(r"\d+", pids))
-    yield from ((int(pid), -int(code), f"rank {rank}") for rank, code, pid in _RANK.findall(message) if int(code) < 0)
+    ranks = [(int(pid), -int(code), f"rank {rank}") for rank, code, pid in _RANK.findall(message)]
+    own = [each for each in ranks if each[1] != signal.SIGTERM]  # the launcher ends the others by it
+    yield from (each for each in own or ranks if each[1] > 0)
 
 
 def _messages(exc: Record) -> Iterator[str]:

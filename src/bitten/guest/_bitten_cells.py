@@ -58,8 +58,8 @@ def _telling(plain: Any) -> Any:
 
 def _tell(told: Any) -> None:
     try:
-        exc = told[1] if told else sys.exc_info()[1]
-        if isinstance(exc, SystemExit):
+        exc: Any = told[1] if told else sys.exc_info()[1]
+        if exc is not None and issubclass(type(exc), SystemExit):
             hook.load("_bitten_patches").note_exit("SystemExit in a cell", exc.code, _innermost(exc.__traceback__))
         else:
             hook.capture(exc, exc.__traceback__ if exc is not None else None, "cell")

@@ -73,7 +73,7 @@ def capture(exc: BaseException, tb: TracebackType | None, how: str) -> None:
 def _record(exc: BaseException, tb: TracebackType | None, how: str, seconds: float) -> None:
     """^C is nobody's bug, and nothing may be imported for it: CPython forgets that one is under way, and exits 1 instead of dying by
     SIGINT, once an import evaluates a string, as namedtuple does."""
-    trouble, is_interrupt = "", isinstance(exc, KeyboardInterrupt)
+    trouble, is_interrupt = "", issubclass(type(exc), KeyboardInterrupt)
     if is_interrupt and "re" not in sys.modules:
         seconds = 0.0  # no variables: their redaction would import it
     for _ in range(3):  # a signal that came before they were held fires once in here: torch's SIGCHLD handler raises

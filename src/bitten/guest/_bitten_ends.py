@@ -19,7 +19,7 @@ def note(function: str, code: Any, frame: FrameType | None) -> None:
         return
     hook.emit("exit", fn=function, code=code, at=hook.load("_bitten_frames").stack(frame), **_last_words(frame))
     exc = sys.exc_info()[1]
-    if exc is not None and not isinstance(exc, SystemExit):
+    if exc is not None and not issubclass(type(exc), SystemExit):
         hook.capture(exc, exc.__traceback__, "exit-in-except")
 
 

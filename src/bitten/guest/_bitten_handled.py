@@ -19,7 +19,7 @@ frames: Any = hook.load("_bitten_frames")
 PLACES = 500
 SNAPSHOT = 0.03  # seconds for one, and for all together:
 SNAPSHOTS = 1.5
-_ORDINARY = (StopIteration, StopAsyncIteration, GeneratorExit, SystemExit, KeyboardInterrupt)
+_ORDINARY = frozenset((StopIteration, StopAsyncIteration, GeneratorExit, SystemExit, KeyboardInterrupt))
 
 _spent = 0.0
 _places: dict[tuple[type, int, int], int] = {}
@@ -39,7 +39,7 @@ def install() -> None:
 
 def _caught(code: CodeType, _offset: int, exc: BaseException) -> None:
     """Also called where an exception only passes a `finally` or a `with`: a reader tells those apart, since they go on."""
-    if isinstance(exc, _ORDINARY) or hook.is_busy():
+    if type(exc) in _ORDINARY or hook.is_busy():
         return
     try:
         innermost = _innermost(exc)

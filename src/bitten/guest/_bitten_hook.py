@@ -127,7 +127,8 @@ def capture(exc: BaseException | None, tb: TracebackType | None, how: str) -> No
     was, held = set_busy(True), None
     try:
         held = _hold_signals()
-        load("_bitten_crash").capture(exc, tb, how)
+        crash = _in_spite_of_handlers(lambda: load("_bitten_crash"))  # another thread may take the signal, and this one its handler
+        crash.capture(exc, tb, how)
     except KeyboardInterrupt:
         raise  # the person's, not ours to keep
     except BaseException as error:  # a stranger's object may even exit: then from its own place, not from here
@@ -169,6 +170,7 @@ _LISTENERS: dict[str, Callable[[Any], None]] = {
     "sys.excepthook": lambda args: capture(args[2], args[3], "uncaught"),
     "os.exec": lambda args: emit("exec", p=os.fsdecode(args[0])),
     "os.kill": lambda args: _on_kill(*args),
+    "os.killpg": lambda args: _on_kill(*args),
     "sys.unraisablehook": lambda args: capture(args[1].exc_value, args[1].exc_traceback, "unraisable"),
 }
 
