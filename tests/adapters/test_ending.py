@@ -134,7 +134,7 @@ def fill():
     while True:
         held.append(bytearray(b"x" * (1 << 20)))
         if 90 << 10 <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss <= 91 << 10:
-            time.sleep(2)
+            time.sleep(4)
 
 fill()
 """
