@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .boundary import Boundary, Frame, Spec
 from .people import People
@@ -17,12 +18,12 @@ FAMILIES = ("t", "a", "m", "um", "df", "ser", "est", "l", "u", "d", "ix", "set",
 
 def calls(boundary: Boundary, people: People) -> Iterator[Program]:
     """Outermost first."""
-    for frame in boundary.below:
+    for depth, frame in enumerate(boundary.below, 1):
         if frame.function in PLUMBING or frame.function.startswith("<"):
             continue
         for public in (True, False):
             try:
-                yield _call(frame, people, public)
+                yield replace(_call(frame, people, public), depth=depth)
             except Cant:
                 continue
 

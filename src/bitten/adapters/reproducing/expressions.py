@@ -21,7 +21,7 @@ def expressions(boundary: Boundary, people: People) -> Iterator[Program]:
     for frames in _stacks(boundary):
         for target in targets(frames[0], people.source(frames[0].file)):
             yield from _bound(frames, target, people)
-        yield from _called(frames[0], people)
+        yield from _called(frames, people)
 
 
 def histories(boundary: Boundary, people: People) -> Iterator[Program]:
@@ -161,10 +161,12 @@ def _attribute(node: ast.Attribute, frame: Frame) -> Spec | None:
     return found
 
 
-def _called(frame: Frame, people: People) -> Iterator[Program]:
-    """A short function of theirs, copied, and called with arguments like the failing ones."""
+def _called(frames: Sequence[Frame], people: People) -> Iterator[Program]:
+    """A short function of theirs, copied, and called with arguments like the failing ones; not one that is the whole program."""
+    frame = frames[0]
     source = people.source(frame.file)
-    function = source.function_at(frame.first, frame.function) if frame.at_top else None
+    is_entry = not frame.arguments and len(frames) > 1 and frames[1].function == "<module>"
+    function = source.function_at(frame.first, frame.function) if frame.at_top and not is_entry else None
     if function is None or (function.end_lineno or 0) - function.lineno >= COPIED or isinstance(function, ast.AsyncFunctionDef):
         return
     needs = Needs()

@@ -22,8 +22,8 @@ class Cant(Exception):  # noqa: N818 - no error: the next way is tried
 class Program:
     """`path` is the folder that the person's own modules are imported from; `fresh` asks for a process of its own.
 
-    `about` tells what it can't. A `loose` one need not end in the same function; a `weak` one is a guess. Only the values may be made
-    smaller: the last `fixed` lines are the person's own words.
+    `about` tells what it can't. A `loose` one need not end in the same function; a `weak` one is a guess; `depth` is how far below
+    the person's own words its call lies. Only the values may be made smaller: the last `fixed` lines are the person's own words.
     """
 
     imports: tuple[str, ...] = ()
@@ -34,6 +34,7 @@ class Program:
     fresh: bool = False
     loose: bool = False
     weak: bool = False
+    depth: int = 0
     about: str = ""
 
     @property
@@ -54,9 +55,10 @@ class Program:
         return 0 < self.lines <= LINES
 
     def cost(self) -> tuple[object, ...]:
-        """What calls no private function first, then what needs nothing of the person's; then fewer lines, then the shorter."""
+        """What calls no private function first, then what needs nothing of the person's; then fewer lines (their own words
+        are worth one), then the nearer to those, then the shorter."""
         private = self.weak or " _" in "\n".join(self.imports)
-        return private, bool(self.path) or self.reads_files, self.lines, len(self.text)
+        return private, bool(self.path) or self.reads_files, self.lines + (self.depth > 0), self.depth, len(self.text)
 
     @property
     def reads_files(self) -> bool:

@@ -110,6 +110,9 @@ class Scope:
         if found is None:
             return False
         self._take(found, at, depth)
+        for node in ast.walk(function):
+            if isinstance(node, ast.stmt) and found.lineno < node.lineno < before and _changes(node, name):
+                self._take(node, at, depth)
         return True
 
     def _take(self, node: ast.stmt, at: int, depth: int) -> None:
@@ -156,6 +159,15 @@ class Scope:
 
 def _head(node: ast.stmt) -> ast.AST:
     return ast.Tuple([each.optional_vars for each in node.items if each.optional_vars], ast.Load()) if isinstance(node, ast.With) else node
+
+
+def _changes(node: ast.stmt, name: str) -> bool:
+    """Whether a statement changes a value in its place: `h += 1`, or a method of torch's that ends so, as `h.clamp_(0)`."""
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.target, ast.Name) and node.target.id == name
+    call = node.value if isinstance(node, ast.Expr) else None
+    method = call.func if isinstance(call, ast.Call) else None
+    return isinstance(method, ast.Attribute) and method.attr.endswith("_") and ast.unparse(method.value) == name
 
 
 def has_history(spec: Spec) -> bool:
