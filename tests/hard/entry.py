@@ -164,7 +164,7 @@ CASES = (
     crash(84, "another allocator in LD_PRELOAD", "python", "train.py", files={**FAILS, "alloc.c": PRELOAD}, prepare=_preload, needs=("cc",),
           variant="as it is", how="`LD_PRELOAD=alloc.so python train.py`, a malloc of its own as jemalloc is"),
     native(84, "another allocator in LD_PRELOAD", "python", "-I", "train.py", files={**FAILS, "alloc.c": PRELOAD}, prepare=_preload,
-           how="`LD_PRELOAD=alloc.so python -I train.py`"),
+           how="`LD_PRELOAD=alloc.so python -I train.py`", slow=True),
     crash(85, "a daemon is left behind", "python", "leaves.py", files={**FAILS, "leaves.py": DAEMON}, more=_was_quick,
           shows="the exception at once; the daemon lives on"),
 )

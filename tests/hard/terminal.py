@@ -216,14 +216,14 @@ def term(number: int, title: str, text: str, shows: str, by, variant: str = "", 
 
 
 CASES = (
-    term(101, "tqdm on a terminal and in a pipe", BARS, "the same bytes", bars, needs=("tqdm",)),
+    term(101, "tqdm on a terminal and in a pipe", BARS, "the same bytes", bars, needs=("tqdm",), slow=True),
     term(102, "stacked bars, with lines written between them", STACKED, "the same bytes, in the same order", alike, needs=("tqdm",)),
     term(103, "^C and ^Z", "import time\n" + READY + "time.sleep(60)\n", "the command's own end; no case, as nothing failed", interrupted, "^C"),
     term(103, "^C and ^Z", STOPS, "it stops and goes on; the exit code is the command's", stopped, "^Z and fg"),
     term(104, "the window is resized", RESIZES, "the new size reaches the command", resized),
     term(105, "getpass and pdb", ASKS, "the word arrives; it is neither shown nor kept", asked, "getpass"),
     term(105, "getpass and pdb", BREAKS, "the debugger's prompt, as ever", debugged, "pdb"),
-    Hard(106, "exit code and death by signal", ("sh", "-c", "…"), "the same exit code, or the same signal", by=ended,
+    Hard(106, "exit code and death by signal", ("sh", "-c", "…"), "the same exit code, or the same signal", by=ended, slow=True,
          how=f"`sh -c …` with {', '.join(f'`{each}`' for each in ENDS)}"),
     Hard(107, "gigabytes of output", ("sh", "-c", "head -c 1G /dev/zero; exit 3"), "all of it passed on; head and tail kept", by=flooded, slow=True),
     term(108, "no newline at the end, and invalid UTF-8", "import os\nos.write(1, b'caf\\xe9 \\xff\\xfe no end')\nos._exit(3)\n", "the same bytes", piped),

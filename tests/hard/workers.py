@@ -139,7 +139,7 @@ def _live_worker(told: Told) -> None:
 def _pool(number: int, method: str) -> Hard:
     return Hard(number, f"multiprocessing.Pool, {method}", ("python", "work.py", method), files={"work.py": POOL}, more=_live_pool,
                 shows="the worker's own exception, live, with its values", root=("ZeroDivisionError", "division by zero"), site="work.py:7",
-                process="PoolWorker|Process-")
+                process="PoolWorker|Process-", slow=method != "fork")
 
 
 def _live_pool(told: Told) -> None:
