@@ -78,7 +78,7 @@ def test_config_and_data_name_files_digests_values_and_what_is_missing(told):
 def test_the_environment_names_packages_builds_and_the_lock(told):
     text = section(told[1], "Environment")
     assert "- packages: " in text and "- requirements.txt: of its 1 packages 1 differ: numpy " in text and "- torch build: " in text
-    assert "- processor: " in text and "- memory: " in text and "- interpreter" not in text
+    assert "- encoding: utf-8\n" in text and "- processor: " in text and "- memory: " in text and "- interpreter" not in text
 
 
 def test_what_changed_since_the_last_good_run_is_in_lines(told):

@@ -54,6 +54,16 @@ def test_the_latest_stay_and_the_old_go(tmp_path, monkeypatch):
     assert len(list((places.state() / "good").iterdir())) == 1
 
 
+def test_what_a_kill_left_half_written_goes(tmp_path):
+    last_good.keep(COMMAND, tmp_path, STATE)
+    left, fresh = (places.state() / "good" / name for name in (".x.json.12", ".y.json.13"))
+    for each in (left, fresh):
+        each.write_text("{", "utf-8")
+    os.utime(left, (time.time() - 7200,) * 2)
+    last_good.keep(COMMAND, tmp_path, STATE)
+    assert (left.exists(), fresh.exists()) == (False, True)
+
+
 def test_a_torn_record_or_one_of_another_version_is_none(tmp_path):
     last_good.keep(COMMAND, tmp_path, STATE)
     (file,) = (places.state() / "good").iterdir()

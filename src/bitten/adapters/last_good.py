@@ -24,6 +24,8 @@ MOST = 200
 """Records, the latest of all commands and projects."""
 OLDEST = 90 * 86400.0
 """Seconds after which a record says nothing any more."""
+HALF = 3600.0
+"""Seconds after which nobody is at a half-written one any more."""
 LARGEST = 1 << 20
 
 
@@ -55,8 +57,9 @@ def _name(command: Command, root: Path) -> str:
 
 
 def _prune(folder: Path) -> None:
-    found = sorted(((entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.name.endswith(".json")), reverse=True)
-    for at, (when, path) in enumerate(found):
-        if at >= MOST or when < time.time() - OLDEST:
+    """Also what a kill left half-written: it has a dot before its name."""
+    found = sorted(((entry.stat().st_mtime, entry) for entry in os.scandir(folder)), key=lambda each: each[0], reverse=True)
+    for at, (when, entry) in enumerate(found):
+        if at >= MOST or when < time.time() - (HALF if entry.name.startswith(".") else OLDEST):
             with suppress(OSError):
-                Path(path).unlink()
+                Path(entry.path).unlink()

@@ -99,9 +99,11 @@ class Survey:
         return next((each for each in self._log.of("hello") if each["exe"] == exe), self._hello)
 
     def _with_environment(self, seen: Surroundings) -> Surroundings:
-        found = environment.installed([str(each) for each in self._hello_of(seen).get("path", ())])
+        hello = self._hello_of(seen)
+        found = environment.installed([str(each) for each in hello.get("path", ())])
         agreement = lock_files.agreement(self.root, found.versions)
-        rows = {**seen.environment, **dict(environment.rows(found)), **dict(agreement), **dict(machine.rows())}
+        encoding = ", ".join(dict.fromkeys(str(each) for each in hello.get("enc", ()) if each))
+        rows = {**seen.environment, "encoding": encoding, **dict(environment.rows(found)), **dict(agreement), **dict(machine.rows())}
         return replace(seen, packages=found.versions, environment={name: self.redact(value) for name, value in rows.items()})
 
     # ------------------------------------------------------------------------------------------ what changed
