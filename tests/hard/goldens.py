@@ -181,7 +181,7 @@ SCRUBS = (
     (r"(?s)(## Environment\n\n- command: [^\n]*\n).*?(?=\n## )", r"\1- …\n"),
     (r"/\S*ipykernel_\d+/\d+\.py", "CELL"),
     (r"0x[0-9a-f]+", "0xN"),
-    (r"(\[127\.0\.0\.1\]):\d+", r"\1:N"),
+    (r"\[/\S*/gloo/[^`]*`", "a lost connection`"),
     (r"/tmp/tmp\w+\.json", "CONNECTION"),
     (r"/tmp/torchelastic_\S*", "TMP"),
     (r"- wrote: `/tmp` [^\n]*\n", ""),
