@@ -144,7 +144,7 @@ def test_pointers_of_large_file_storage(tmp_path):
     project.git("config", "filter.lfs.clean", "no-such-git-lfs clean")
     project.write("model.bin", POINTER.replace("123", "321"))
     said = failed(project)
-    assert "what changed is not known: git diff failed" in said and "the tree was not kept" not in said
+    assert "what changed is not known: git status failed" in said and "the tree was not kept" not in said
     row("LFS pointers, git-lfs missing", "pointers are kept as the text they are; git can't tell what changed", "git's own words")
 
 

@@ -42,7 +42,9 @@ class Survey:
             try:
                 seen = look(seen)
             except Exception as why:  # the failure itself must reach the disk, whatever goes wrong around it
-                troubles.append(self.redact(f"a part of what surrounded it is missing: {type(why).__name__}: {why}"))
+                told = " ".join(str(why).split())
+                if not any(told in note for note in seen.notes):  # what stopped the photograph stops this too
+                    troubles.append(self.redact(f"a part of what surrounded it is missing: {type(why).__name__}: {told}"))
         return replace(failure, surroundings=replace(seen, notes=(*seen.notes, *troubles)))
 
     def keep(self, run: Run) -> None:

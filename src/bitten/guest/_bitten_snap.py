@@ -155,6 +155,6 @@ def _who() -> dict[str, Any]:
     thread = values.instance_dict(threads.get(_thread.get_ident()) or 0) or {}
     process = values.instance_dict(values.loaded("multiprocessing.process", "_current_process") or 0) or {}
     worker = getattr(values.loaded("torch.utils.data._utils.worker", "_worker_info"), "id", None)
-    known = {"thread": thread.get("_name"), "process": process.get("_name"), "worker": worker, "rank": os.environ.get("RANK"),
-             "xdist": os.environ.get("PYTEST_XDIST_WORKER")}
+    xdist = os.environ.get("PYTEST_XDIST_WORKER") if "execnet.gateway_base" in sys.modules else None  # a test's own program is none
+    known = {"thread": thread.get("_name"), "process": process.get("_name"), "worker": worker, "rank": os.environ.get("RANK"), "xdist": xdist}
     return {key: value for key, value in known.items() if type(value) in (str, int)}

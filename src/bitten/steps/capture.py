@@ -59,8 +59,9 @@ def _with_tree(failure: Failure, repo: Repo) -> Failure:
 
 
 def _noted(failure: Failure, words: str) -> Failure:
+    """A note is one line, whatever git had to say."""
     around = failure.surroundings
-    return replace(failure, surroundings=replace(around, notes=(*around.notes, words)))
+    return replace(failure, surroundings=replace(around, notes=(*around.notes, " ".join(words.split()))))
 
 
 def shows(observed: Observed, expected: Sequence[Prediction]) -> str:
