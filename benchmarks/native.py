@@ -18,8 +18,8 @@ LOOP = 'i=0; while [ $i -lt "$0" ]; do "$@"; i=$((i+1)); done'
 def main() -> None:
     given = options(rounds=30)
     with workplace(git=False) as project:
-        from bitten.adapters import native  # noqa: PLC0415 - the folders of ours are known only now
-        from bitten.adapters.invitation import env_for  # noqa: PLC0415 - as above
+        from bitten.adapters.runs import native  # noqa: PLC0415 - the folders of ours are known only now
+        from bitten.adapters.runs.invitation import env_for  # noqa: PLC0415 - as above
 
         cache = project / "cache"
         cache.mkdir()

@@ -101,7 +101,7 @@ def deep(left: int, large: Any, spoilt: Any, table: Any, many: Any, named: Any, 
 
 
 def ours() -> Callable[[BaseException], str]:
-    from bitten.adapters.invitation import env_for  # noqa: PLC0415 - each peer's imports are its own
+    from bitten.adapters.runs.invitation import env_for  # noqa: PLC0415 - each peer's imports are its own
 
     folder = Path(tempfile.mkdtemp())
     os.environ.update(env_for(folder, folder, [], False, {}))

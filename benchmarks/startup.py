@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness import QUIET, cost, difference, first_line, interval, lockstep, options, ratio, section, table, verdict
 
-from bitten.adapters.invitation import env_for
+from bitten.adapters.runs.invitation import env_for
 
 PYTHON = os.environ.get("PYTHON", sys.executable)
 PASS = [PYTHON, "-c", "pass"]

@@ -16,7 +16,7 @@ import torch
 from harness import QUIET, lockstep, options, ratio, section, table, verdict
 
 from bitten import playbooks
-from bitten.adapters.invitation import env_for
+from bitten.adapters.runs.invitation import env_for
 
 LOOP = Path(__file__).with_name("loop.py")
 PROBES = sorted(Path(playbooks.__file__).parent.glob("*/probe.py"))

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from bitten.adapters import invitation
 from bitten.adapters.knowledge import load
 from bitten.adapters.observe import observe, ran
+from bitten.adapters.runs import invitation
 from bitten.core.case import Evidence, Hypothesis, Verdict
 from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed

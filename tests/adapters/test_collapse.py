@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitten.adapters.collapse import collapsed
+from bitten.adapters.runs.collapse import collapsed
 
 CODES = st.sampled_from([
     "\r", "\b", "\n", "\r\n", "\x1b", "\x1b[", "\x1b[A", "\x1b[2A", "\x1b[B", "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[J", "\x1b[2J", "\x1b[H",

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.adapters.project import write
 
-from bitten.adapters.config_values import VALUES, load, resolved
 from bitten.adapters.redact import redact
+from bitten.adapters.surroundings.config_values import VALUES, load, resolved
 from bitten.core.failure import FileSeen
 
 FORMS = {

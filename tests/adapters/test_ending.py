@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from tests.stories import Project
 
-from bitten.adapters import ending
-from bitten.adapters.memory import Group, Reading
-from bitten.adapters.watching import NOTHING, Seen, Watched
+from bitten.adapters.watching import ending
+from bitten.adapters.watching.memory import Group, Reading
+from bitten.adapters.watching.watch import NOTHING, Seen, Watched
 from bitten.core.failure import Command, Run
 
 MIB = 1 << 20

@@ -9,9 +9,9 @@ from importlib import metadata
 
 from tests.adapters.project import write
 
-from bitten.adapters import machine
-from bitten.adapters.environment import installed, plain, rows
-from bitten.adapters.lock_files import agreement
+from bitten.adapters.surroundings import machine
+from bitten.adapters.surroundings.environment import installed, plain, rows
+from bitten.adapters.surroundings.lock_files import agreement
 
 SITE = {
     "site/NumPy-1.26.4.dist-info/METADATA": "", "site/zope.interface-6.0.dist-info/METADATA": "", "site/mine-0.1.dist-info/METADATA": "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from bitten.adapters import from_log
+from bitten.adapters.handing_on import from_log
 
 
 def test_of_a_long_log_whole_lines_of_both_ends_are_read(tmp_path, monkeypatch):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.guest.visit import project, run, visit
 
-from bitten.adapters import guest_facts, invitation
+from bitten.adapters.guest_told import guest_facts
+from bitten.adapters.runs import invitation
 from bitten.core import signature
 
 

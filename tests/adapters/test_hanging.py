@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from bitten.adapters import proc
-from bitten.adapters.hanging import IN_CI, HangWatch, Means, Patience, Silence, end, patience, seconds_of
-from bitten.adapters.watching import Look, Seen
+from bitten.adapters.watching import proc
+from bitten.adapters.watching.hanging import IN_CI, HangWatch, Means, Patience, Silence, end, patience, seconds_of
+from bitten.adapters.watching.watch import Look, Seen
 from bitten.core.failure import Picture
 from bitten.core.trouble import BadInput
 

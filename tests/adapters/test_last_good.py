@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from bitten.adapters import last_good, places
+from bitten.adapters import places
+from bitten.adapters.surroundings import last_good
 from bitten.core.failure import Command, FileSeen, Resolved
 from bitten.core.state import State
 

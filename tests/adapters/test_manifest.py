@@ -8,8 +8,8 @@ import os
 
 from tests.adapters.project import write
 
-from bitten.adapters import manifest
-from bitten.adapters.data_lists import odd
+from bitten.adapters.surroundings import manifest
+from bitten.adapters.surroundings.data_lists import odd
 from bitten.core.failure import FileSeen
 
 

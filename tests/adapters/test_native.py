@@ -10,7 +10,8 @@ import pytest
 from tests.guest.visit import bare_environment, python
 from tests.stories import Project
 
-from bitten.adapters import guest_facts, invitation, native
+from bitten.adapters.guest_told import guest_facts
+from bitten.adapters.runs import invitation, native
 from bitten.core.trouble import Unable
 
 CRASH = """

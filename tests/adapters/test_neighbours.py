@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.adapters.project import write
 
-from bitten.adapters.neighbours import imported
+from bitten.adapters.surroundings.neighbours import imported
 
 
 def test_imports_of_every_kind_lead_to_files_of_the_project_and_no_further(tmp_path):

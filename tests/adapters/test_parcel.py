@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitten.adapters import parcel
+from bitten.adapters.handing_on import parcel
 from bitten.core.trouble import BadInput
 
 FILES = {"case/events.jsonl": b"{}\n", "tree/src/a b.py": "x = 'ä'\n".encode()}

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from bitten.adapters import hanging, invitation, proc, stacks
-from bitten.adapters.picture import picture
-from bitten.adapters.watching import Seen
+from bitten.adapters.runs import invitation
+from bitten.adapters.watching import hanging, proc, stacks
+from bitten.adapters.watching.picture import picture
+from bitten.adapters.watching.watch import Seen
 
 pytestmark = pytest.mark.skipif(shutil.which("py-spy", path=Path(sys.executable).parent) is None, reason="py-spy is not installed")
 

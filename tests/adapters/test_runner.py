@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bitten.adapters.runner import HereRunner
+from bitten.adapters.runs.runner import HereRunner
 from bitten.adapters.sitting import sitting
 from bitten.core.failure import Command
 

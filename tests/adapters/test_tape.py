@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitten.adapters import tape as module
-from bitten.adapters.tape import Tape
+from bitten.adapters.runs import tape as module
+from bitten.adapters.runs.tape import Tape
 
 
 @pytest.fixture(scope="module")

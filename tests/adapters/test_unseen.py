@@ -7,8 +7,8 @@ import sys
 import pytest
 from tests.stories import Project
 
-from bitten.adapters import unseen
-from bitten.adapters.watching import Seen
+from bitten.adapters.watching import unseen
+from bitten.adapters.watching.watch import Seen
 from bitten.core.failure import Command, Crash
 from bitten.guest import HOME
 

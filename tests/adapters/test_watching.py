@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from bitten.adapters.watching import Seen, Watch
+from bitten.adapters.watching.watch import Seen, Watch
 
 PYTHON = sys.executable
 

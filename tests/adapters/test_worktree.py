@@ -7,7 +7,7 @@ import time
 import pytest
 from tests.adapters.project import git, write
 
-from bitten.adapters import worktree
+from bitten.adapters.surroundings import worktree
 from bitten.core.state import Moved, State
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bitten.adapters import guest_facts, guest_log, shell_hook
+from bitten.adapters.guest_told import guest_facts, guest_log
+from bitten.adapters.handing_on import shell_hook
 from tests.guest.test_invariance import PROGRAMS, SMALL
 from tests.guest.visit import bare_environment, python
 

@@ -8,7 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from bitten.adapters import guest_facts, guest_log, invitation
+from bitten.adapters.guest_told import guest_facts, guest_log
+from bitten.adapters.runs import invitation
 
 PYENV = Path.home() / ".pyenv" / "versions"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from bitten.adapters import invitation
+from bitten.adapters.runs import invitation
 from tests.guest.visit import python
 from tests.hard.case import Hard
 from tests.hard.launch import DIVISION, FAILS, SITE, TRAIN, crash

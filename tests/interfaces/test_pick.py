@@ -9,7 +9,7 @@ import sys
 import pytest
 from tests.stories import windows_project
 
-from bitten.adapters import shell_hook
+from bitten.adapters.handing_on import shell_hook
 from bitten.guest import HOME
 
 BITTEN = f"{sys.executable} -m bitten"

@@ -14,7 +14,7 @@ import pytest
 from tests.redaction.secrets import SECRETS
 from tests.stories import BITTEN, Project, captured, confirmed, windows_project
 
-from bitten.adapters import parcel
+from bitten.adapters.handing_on import parcel
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bitten.adapters import invitation, places
+from bitten.adapters import places
 from bitten.adapters.held import held_folder
 from bitten.adapters.observe import Kept, Redact, observe, ran
 from bitten.adapters.redact import holds_placeholder
+from bitten.adapters.runs import invitation
 from bitten.adapters.sandbox import Room, open_room, sweep
 from bitten.core.failure import Command
 from bitten.core.ports import Allowed, Copy, Observed

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bitten.adapters import guest_facts, metrics
-from bitten.adapters.collapse import collapsed
+from bitten.adapters import metrics
 from bitten.adapters.folder import masked
+from bitten.adapters.guest_told import guest_facts
+from bitten.adapters.runs.collapse import collapsed
 from bitten.core.failure import Command, Crash, Run, Surroundings
 from bitten.core.ports import Observed
 from bitten.core.prediction import Facts

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from bitten.adapters.runs.runner import found
 from bitten.core.failure import Command
 from bitten.core.ports import Observed
 from bitten.core.trouble import Trouble
@@ -22,7 +23,6 @@ from . import config, places
 from .folder import CaseFolder, Cases, Redact, homes, write
 from .held import forget, owner, sweep
 from .journal import FileJournal
-from .runner import found
 from .sitting import Killed, killed
 
 Rescue = Callable[[Observed, tuple[str, ...], Path], str]

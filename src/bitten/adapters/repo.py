@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from pathlib import Path
 
+from bitten.adapters.surroundings.worktree import status
 from bitten.core.ports import Difference
 from bitten.core.trouble import BadInput, Unable
 
@@ -22,7 +23,6 @@ from .folder import NAME, Redact, lay
 from .root import root_of, toplevel
 from .store import Changed, Entry, Store, git_file, paths_in, persons_git
 from .unlike import Unlike, unlike
-from .worktree import status
 
 LARGEST_TEXT = 64 * 1024
 """Bytes of an untracked file; source is smaller, data larger."""

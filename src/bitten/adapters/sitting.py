@@ -9,15 +9,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bitten.adapters.runs.tape import Tape
 from bitten.core.failure import Command
 from bitten.core.noun import noun
 
 from . import places
 from .held import abandoned, held_folder
-from .tape import Tape
 
 if TYPE_CHECKING:
-    from .process import Ended
+    from bitten.adapters.runs.process import Ended
 
 Marks = Sequence[tuple[int, int, int]]
 
@@ -96,7 +96,7 @@ class Killed:
     @property
     def ended(self) -> Ended | None:
         """How the command ended; None when bitten did not live to see it."""
-        from .process import Ended  # noqa: PLC0415 - a living sitting does without
+        from bitten.adapters.runs.process import Ended  # noqa: PLC0415 - a living sitting does without
 
         told = self._read("ended")
         return Ended(told["exit"], told["signal"], told["seconds"], told["interrupted"], bool(told.get("hung"))) if told else None

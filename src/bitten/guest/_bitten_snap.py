@@ -156,5 +156,6 @@ def _who() -> dict[str, Any]:
     process = values.instance_dict(values.loaded("multiprocessing.process", "_current_process") or 0) or {}
     worker = getattr(values.loaded("torch.utils.data._utils.worker", "_worker_info"), "id", None)
     xdist = os.environ.get("PYTEST_XDIST_WORKER") if "execnet.gateway_base" in sys.modules else None  # a test's own program is none
-    known = {"thread": thread.get("_name"), "process": process.get("_name"), "worker": worker, "rank": os.environ.get("RANK"), "xdist": xdist}
+    known = {"thread": thread.get("_name"), "process": process.get("_name"), "worker": worker, "rank": os.environ.get("RANK"),
+             "xdist": xdist}
     return {key: value for key, value in known.items() if type(value) in (str, int)}

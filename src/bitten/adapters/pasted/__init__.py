@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from bitten.adapters.unseen import FROM_TEXT
+from bitten.adapters.watching.unseen import FROM_TEXT
 from bitten.core.failure import Crash
 
 from . import boxes, cells, ends, plain, tests_told

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bitten.adapters.folder import scrubbed
-from bitten.adapters.guest_log import load
+from bitten.adapters.guest_told.guest_log import load
 from bitten.adapters.redact import redact
 from bitten.core.failure import Crash
 

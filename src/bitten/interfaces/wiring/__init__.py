@@ -11,9 +11,9 @@ from .open_case import OpenCase
 from .single import end_like, keep_report, lay_out, mend, picture_of, proofs, recent_events, redact
 
 if TYPE_CHECKING:
-    from bitten.adapters.runner import Ran
+    from bitten.adapters.handing_on.spools import Left
+    from bitten.adapters.runs.runner import Ran
     from bitten.adapters.sizes import Tidied
-    from bitten.adapters.spools import Left
 
 __all__ = [
     "House", "Left", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "keep_report", "lay_out", "mend", "picture_of", "proofs",

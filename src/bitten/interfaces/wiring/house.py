@@ -26,12 +26,12 @@ from .open_case import OpenCase
 from .single import redact
 
 if TYPE_CHECKING:
+    from bitten.adapters.handing_on.spools import Left
     from bitten.adapters.knowledge import Playbooks
     from bitten.adapters.repo import GitRepo
-    from bitten.adapters.runner import HereRunner
+    from bitten.adapters.runs.runner import HereRunner
     from bitten.adapters.sizes import Tidied
-    from bitten.adapters.spools import Left
-    from bitten.adapters.survey import Survey
+    from bitten.adapters.surroundings.survey import Survey
 
 # ruff: noqa: PLC0415 - as in open_case
 
@@ -108,8 +108,8 @@ class House:
 
     def runner(self, hang_after: str | None = None) -> HereRunner:
         """`hang_after` is what was typed. Raises: BadInput `bad-duration`."""
-        from bitten.adapters.hanging import patience
-        from bitten.adapters.runner import HereRunner
+        from bitten.adapters.runs.runner import HereRunner
+        from bitten.adapters.watching.hanging import patience
 
         waits = patience(hang_after, self._set_patience(), os.environ.get("CI", "").lower() in ("true", "1"))
         return HereRunner(self.root, self.knowledge.probe_paths(), redact, waits, self.say)
@@ -123,13 +123,13 @@ class House:
 
     def survey(self, spool: Path) -> Survey:
         """What surrounded a run, whose guest wrote there."""
-        from bitten.adapters.survey import Survey
+        from bitten.adapters.surroundings.survey import Survey
 
         return Survey(spool, self.root, redact, lambda: self.repo.is_git)
 
     def from_log(self, file: str, command: str, exit_code: int | None, cwd: Path) -> Observed:
         """What a log tells of a run that nobody here saw. Raises: BadInput, where it tells too little."""
-        from bitten.adapters import from_log
+        from bitten.adapters.handing_on import from_log
 
         return from_log.observed(from_log.text_of(file), command, exit_code, cwd, self.root, redact)
 
@@ -143,7 +143,7 @@ class House:
 
         Raises: BadInput, and keeps nothing, when it is no parcel, or an unlawful one.
         """
-        from bitten.adapters import parcel, shipping
+        from bitten.adapters.handing_on import parcel, shipping
 
         arrival = shipping.arrived(parcel.unpack(file), file, str(self.root), redact)
         case = self.load(self.cases.create(text.title(arrival.failure), lambda folder: shipping.lay(folder, arrival, redact)))
@@ -152,13 +152,13 @@ class House:
 
     def crashes(self) -> list[Left]:
         """What Pythons of this user's shells with the hook left, newest first."""
-        from bitten.adapters import spools
+        from bitten.adapters.handing_on import spools
 
         return spools.left(redact)
 
     def shell(self, name: str, *, off: bool) -> str:
         """What puts the guest into a shell's Pythons, or takes it out, for that shell to read."""
-        from bitten.adapters import shell_hook, spools
+        from bitten.adapters.handing_on import shell_hook, spools
 
         changes = shell_hook.without(os.environ) if off else shell_hook.variables(
             spools.base(), places.cache(), self.knowledge.probe_paths(), os.environ)

@@ -23,8 +23,8 @@ from bitten.interfaces import text
 from .single import redact
 
 if TYPE_CHECKING:
+    from bitten.adapters.handing_on.shipping import Shipment
     from bitten.adapters.redact import Masked
-    from bitten.adapters.shipping import Shipment
     from bitten.steps.check import Bench
 
     from .house import House
@@ -126,7 +126,7 @@ class OpenCase:
 
     def shipped(self) -> Shipment:
         """The case as one file, redacted once more."""
-        from bitten.adapters import shipping
+        from bitten.adapters.handing_on import shipping
 
         return shipping.shipped(self.folder, self.case, self.house.repo, redact)
 

@@ -27,15 +27,15 @@ def redact(text: str) -> str:
 
 def end_like(signal: int) -> int:
     """Die as the command did."""
-    from bitten.adapters import process
+    from bitten.adapters.runs import process
 
     return process.end_like(signal)
 
 
 def picture_of(root: Path, pid: int | None) -> Picture:
     """Of a process and all below it; of the command that runs in this project where none is named."""
-    from bitten.adapters import picture
-    from bitten.adapters.running import command_of
+    from bitten.adapters.watching import picture
+    from bitten.adapters.watching.running import command_of
 
     number, seconds = command_of(root, pid)
     return picture.picture(number, root, seconds)

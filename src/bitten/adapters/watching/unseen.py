@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 
 from bitten.adapters.folder import masked
-from bitten.adapters.watching import Seen
+from bitten.adapters.watching.watch import Seen
 from bitten.core.failure import Command, Crash
 from bitten.guest import HOME
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from .environment import plain
+from bitten.adapters.surroundings.environment import plain
 
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock", "requirements.lock", "environment.yml", "environment.yaml")
 SHOWN = 6

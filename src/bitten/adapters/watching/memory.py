@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
-from bitten.adapters.proc import content
+from bitten.adapters.watching.proc import content
 from bitten.core.noun import noun
 
 UNLIMITED = 1 << 60

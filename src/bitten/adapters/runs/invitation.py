@@ -31,6 +31,6 @@ def wants_back_door(env: Mapping[str, str]) -> bool:
 
 
 def _back_door(base: Mapping[str, str]) -> dict[str, str]:
-    from bitten.adapters import native  # noqa: PLC0415 - few ask for it
+    from bitten.adapters.runs import native  # noqa: PLC0415 - few ask for it
 
     return native.env_for(base)

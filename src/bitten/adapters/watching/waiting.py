@@ -6,7 +6,7 @@ import platform
 import re
 from collections.abc import Sequence
 
-from bitten.adapters import proc
+from bitten.adapters.watching import proc
 from bitten.core.failure import Frame
 from bitten.core.odd import COLLECTIVES
 

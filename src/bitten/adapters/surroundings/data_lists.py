@@ -9,9 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bitten.adapters.surroundings.config_values import flat, is_env, load
 from bitten.core.failure import FileSeen
-
-from .config_values import flat, is_env, load
 
 BUDGET = 0.1
 """Seconds; what the configs hold has been parsed before."""

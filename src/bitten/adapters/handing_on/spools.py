@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from bitten.adapters import guest_facts, places
+from bitten.adapters import places
 from bitten.adapters.folder import Redact, masked
-from bitten.adapters.guest_log import Log, Record, load
+from bitten.adapters.guest_told import guest_facts
+from bitten.adapters.guest_told.guest_log import Log, Record, load
 from bitten.adapters.observe import observe, ran
 from bitten.adapters.root import root_of
 from bitten.core.failure import Command, Crash

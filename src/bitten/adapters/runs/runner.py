@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bitten.adapters import invitation, places, process
-from bitten.adapters.beside import Beside
+from bitten.adapters import places
 from bitten.adapters.folder import masked
-from bitten.adapters.hanging import NEVER, Patience
+from bitten.adapters.runs import invitation, process
+from bitten.adapters.runs.tape import Tape
 from bitten.adapters.sitting import Killed, Sitting
-from bitten.adapters.tape import Tape
-from bitten.adapters.watching import NOTHING, Watched
+from bitten.adapters.watching.beside import Beside
+from bitten.adapters.watching.hanging import NEVER, Patience
+from bitten.adapters.watching.watch import NOTHING, Watched
 from bitten.core.failure import Command, Run
 from bitten.core.ports import Observed
 
@@ -105,7 +106,8 @@ def observed(
 
 def _with_unseen(seen: Observed, command: Command, watched: Watched, spool: Path, redact: Redact) -> Observed:
     """Each process that checked in has its log."""
-    from bitten.adapters import guest_facts, unseen  # noqa: PLC0415 - as above
+    from bitten.adapters.guest_told import guest_facts  # noqa: PLC0415 - as above
+    from bitten.adapters.watching import unseen  # noqa: PLC0415 - as above
 
     from_text = unseen.FROM_TEXT in seen.surroundings.notes
     if seen.run.ended_well or not (from_text or unseen.matters(seen.crashes)):

@@ -13,10 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bitten.adapters.store import Git, git_file, paths_in, persons_git
 from bitten.core.state import Moved, State
 from bitten.core.trouble import Unable
-
-from .store import Git, git_file, paths_in, persons_git
 
 MOST = 200
 """Files that differ from HEAD, or sources outside git, that are read."""

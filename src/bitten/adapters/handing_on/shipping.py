@@ -17,18 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from bitten import __version__
+from bitten.adapters import places
+from bitten.adapters.folder import CaseFolder, Redact, as_bytes, scrubbed, write
+from bitten.adapters.handing_on.parcel import LARGEST, WHOLE, Parcel, is_safe, pack
+from bitten.adapters.journal import START, FileJournal
+from bitten.adapters.redact import masked_in
 from bitten.core.case import IMPORTED
 from bitten.core.failure import Failure
 from bitten.core.ladder import Case
 from bitten.core.noun import noun
 from bitten.core.ports import Repo
 from bitten.core.trouble import BadInput, Refused, Trouble, Unable
-
-from . import places
-from .folder import CaseFolder, Redact, as_bytes, scrubbed, write
-from .journal import START, FileJournal
-from .parcel import LARGEST, WHOLE, Parcel, is_safe, pack
-from .redact import masked_in
 
 SOURCE = 64 << 10
 MOST_SOURCE = 4 << 20

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import field, replace
 
-from bitten.adapters import memory, proc
+from bitten.adapters.watching import memory, proc
 from bitten.core.noun import noun
 
 FIRST, SLOWER, LAST = 0.01, 1.25, 1.0

@@ -19,7 +19,7 @@ import termios
 from pathlib import Path
 from typing import Any
 
-from bitten.adapters.modes import Followed, Raw
+from bitten.adapters.runs.modes import Followed, Raw
 
 Action = tuple[Any, ...]
 

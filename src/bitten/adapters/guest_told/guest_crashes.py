@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bitten.adapters import guest_ends
-from bitten.adapters.guest_log import Log, Record
+from bitten.adapters.guest_told import guest_ends
+from bitten.adapters.guest_told.guest_log import Log, Record
 from bitten.adapters.redact import redact
 from bitten.core import signature
 from bitten.core.failure import Crash, Frame

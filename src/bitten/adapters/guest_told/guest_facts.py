@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bitten.adapters.folder import scrubbed
-from bitten.adapters.guest_crashes import Found, Reader, ordered, origin
-from bitten.adapters.guest_log import Log, Record, load
+from bitten.adapters.guest_told.guest_crashes import Found, Reader, ordered, origin
+from bitten.adapters.guest_told.guest_log import Log, Record, load
 from bitten.adapters.redact import redact
 from bitten.core import signature
 from bitten.core.failure import Crash, FileSeen, Resolved, Sighting

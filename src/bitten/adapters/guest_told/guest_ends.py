@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Iterable, Iterator
 
-from bitten.adapters.guest_log import Log, Record
+from bitten.adapters.guest_told.guest_log import Log, Record
 
 _WORKER = re.compile(r"DataLoader worker \(pid(?:\(s\))? ([\d, ]+)\) (?:is killed by signal: ([^.]+)|exited unexpectedly)")
 _RANK = re.compile(r"rank +: (\d+)[^\n]*\n +exitcode +: (-?\d+) \(pid: (\d+)\)")

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bitten.adapters import memory
-from bitten.adapters.hanging import GRACE, NOTE, HangWatch, Means, Patience
-from bitten.adapters.tape import Tape
-from bitten.adapters.watching import Look, Watch, Watched
+from bitten.adapters.runs.tape import Tape
+from bitten.adapters.watching import memory
+from bitten.adapters.watching.hanging import GRACE, NOTE, HangWatch, Means, Patience
+from bitten.adapters.watching.watch import Look, Watch, Watched
 
 if TYPE_CHECKING:
-    from bitten.adapters.process import Ended
-    from bitten.adapters.stacks import Thread
+    from bitten.adapters.runs.process import Ended
+    from bitten.adapters.watching.stacks import Thread
     from bitten.core.failure import Picture
     from bitten.core.ports import Observed
 
@@ -78,7 +78,7 @@ class Beside:
 
     def told(self, observed: Observed) -> Observed:
         """With what the end means, and the picture."""
-        from bitten.adapters import ending
+        from bitten.adapters.watching import ending
 
         end = ending.read(observed.run, self.watched(), observed.output)
         words = (f"It hung: {self.why}. Then it was ended.",) if self.why else end.words
@@ -103,7 +103,7 @@ class Beside:
 
     def _take_largest(self, look: Look, full: str) -> None:
         """The last one that came before the kill is kept."""
-        from bitten.adapters.picture import picture_of
+        from bitten.adapters.watching.picture import picture_of
 
         self._takes += 1
         largest = max(look.living, key=lambda seen: seen.rss)
@@ -112,7 +112,7 @@ class Beside:
             self._at_limit = replace(taken, notes=(*taken.notes, f"taken at {full}"))
 
     def _picture(self, look: Look) -> Picture:
-        from bitten.adapters.picture import picture_of
+        from bitten.adapters.watching.picture import picture_of
 
         self._freeze()
         return picture_of([seen.pid for seen in look.living], self._root, look.at, is_hung=True)
@@ -130,8 +130,8 @@ class Beside:
 
 def _fingerprint(pids: Sequence[int]) -> tuple[object, ...]:
     """The lines and variables of every main thread; nothing where one runs in a module itself: a module's variables are not shown."""
-    from bitten.adapters.proc import stat
-    from bitten.adapters.stacks import ask
+    from bitten.adapters.watching.proc import stat
+    from bitten.adapters.watching.stacks import ask
 
     mains = [(pid, thread) for pid, each in ask(pids).items() for thread in each.threads if thread.is_main]
     if any(_in_a_module(thread) and (seen := stat(pid)) and seen.state == "R" for pid, thread in mains):
@@ -140,13 +140,13 @@ def _fingerprint(pids: Sequence[int]) -> tuple[object, ...]:
 
 
 def _in_a_module(thread: Thread) -> bool:
-    from bitten.adapters.picture import LIBRARY
+    from bitten.adapters.watching.picture import LIBRARY
 
     own = [line.function for line in thread.lines if not LIBRARY.search(line.file)]
     return own[:1] == ["<module>"]
 
 
 def _for_a_person(pid: int) -> bool:
-    from bitten.adapters.waiting import for_a_person
+    from bitten.adapters.watching.waiting import for_a_person
 
     return for_a_person(pid)

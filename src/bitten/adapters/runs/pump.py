@@ -7,8 +7,8 @@ import os
 import selectors
 import signal
 
-from bitten.adapters.streams import Streams
-from bitten.adapters.tape import Tape
+from bitten.adapters.runs.streams import Streams
+from bitten.adapters.runs.tape import Tape
 
 CHUNK = 1 << 16
 FLOOD = 2048

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import msgspec
 
+from bitten.adapters import places
+from bitten.adapters.folder import write
 from bitten.core.failure import Command
 from bitten.core.state import State
-
-from . import places
-from .folder import write
 
 MOST = 200
 """Records, the latest of all commands and projects."""

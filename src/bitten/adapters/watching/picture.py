@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bitten.adapters import proc, stacks
 from bitten.adapters.redact import redact
-from bitten.adapters.stacks import Answer, Line, Thread
-from bitten.adapters.waiting import waits
+from bitten.adapters.watching import proc, stacks
+from bitten.adapters.watching.stacks import Answer, Line, Thread
+from bitten.adapters.watching.waiting import waits
 from bitten.core import odd
 from bitten.core.failure import Frame, Picture, Process
 

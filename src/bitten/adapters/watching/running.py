@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from bitten.adapters import places, proc
+from bitten.adapters import places
 from bitten.adapters.sitting import Killed
+from bitten.adapters.watching import proc
 from bitten.core.trouble import BadInput, Unable
 
 

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from bitten.adapters import proc
-from bitten.adapters.watching import LAST, Look, Seen
+from bitten.adapters.watching import proc
+from bitten.adapters.watching.watch import LAST, Look, Seen
 from bitten.core.noun import noun
 from bitten.core.trouble import BadInput
 

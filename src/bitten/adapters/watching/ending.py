@@ -10,8 +10,8 @@ import signal
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bitten.adapters import memory
-from bitten.adapters.watching import Seen, Watched
+from bitten.adapters.watching import memory
+from bitten.adapters.watching.watch import Seen, Watched
 from bitten.core.failure import Run
 from bitten.core.prediction import Facts
 

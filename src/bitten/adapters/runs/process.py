@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from bitten.adapters.pump import Pump
-from bitten.adapters.streams import OwnTerminal, Streams
-from bitten.adapters.tape import Tape
+from bitten.adapters.runs.pump import Pump
+from bitten.adapters.runs.streams import OwnTerminal, Streams
+from bitten.adapters.runs.tape import Tape
 from bitten.core.trouble import Unable
 
 FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from bitten.adapters import data_lists, environment, last_good, lock_files, machine, manifest, neighbours, worktree
-from bitten.adapters.config_values import resolved
 from bitten.adapters.folder import Redact, masked
-from bitten.adapters.guest_facts import BY_VARIABLE
-from bitten.adapters.guest_log import Log, Record, load
+from bitten.adapters.guest_told.guest_facts import BY_VARIABLE
+from bitten.adapters.guest_told.guest_log import Log, Record, load
+from bitten.adapters.surroundings import data_lists, environment, last_good, lock_files, machine, manifest, neighbours, worktree
+from bitten.adapters.surroundings.config_values import resolved
 from bitten.core.failure import Command, Failure, FileSeen, Run, Surroundings
 from bitten.core.reading import to_read
 from bitten.core.state import Moved, State, since
@@ -57,7 +57,7 @@ class Survey:
         return load(self.spool, ("hello", "held"))
 
     def _seen(self) -> Surroundings:
-        from bitten.adapters import guest_facts  # noqa: PLC0415 - a failure's has been read
+        from bitten.adapters.guest_told import guest_facts  # noqa: PLC0415 - a failure's has been read
 
         story = guest_facts.read(self.spool, self.root, ended_badly=False)
         return Surroundings(story.files, story.environment)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bitten.adapters import proc
+from bitten.adapters.watching import proc
 
 SECONDS = 8.0
 """For one process; a loaded machine takes its time."""
