@@ -6,7 +6,7 @@ import sys
 
 RUN = """
 import os, sys, pathlib
-from bitten.adapters import process
+from bitten.adapters.runs import process
 from bitten.adapters.runs.tape import Tape
 tape = Tape(pathlib.Path(sys.argv[1]))
 full = os.environ.pop("FULL", "") == "1"

@@ -68,7 +68,7 @@ class Judge:
 
     def __init__(self, monkeypatch, patience=FIVE, note=0.0, variables=lambda: ("same",), person=False):
         self.said, self.ended = [], []
-        monkeypatch.setattr("bitten.adapters.hanging.end", self.ended.append)
+        monkeypatch.setattr("bitten.adapters.watching.hanging.end", self.ended.append)
         means = Means(lambda: 0, lambda look: Picture(odd="it"), lambda pids: variables(), lambda pid: person, self.said.append)
         self.watch = HangWatch(patience, means, note)
 
@@ -142,7 +142,7 @@ def test_what_is_no_duration_is_refused(text):
 
 
 def test_who_does_not_heed_the_request_to_end_is_ended_and_nobody_else(monkeypatch):
-    monkeypatch.setattr("bitten.adapters.hanging.GRACE", 0.3)
+    monkeypatch.setattr("bitten.adapters.watching.hanging.GRACE", 0.3)
     code = "import signal, sys; signal.signal(15, signal.SIG_IGN); print(flush=True); sys.stdin.read()"
     deaf, other = (subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2))
     for each in (deaf, other):
