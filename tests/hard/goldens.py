@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import sysconfig
@@ -139,7 +140,9 @@ def hold(name: str, place: Path) -> None:
         text = _drawn(golden, place / str(attempt))
         if text == kept.read_text("utf-8"):
             return
-    assert text == kept.read_text("utf-8"), "if it is right: BITTEN_REWRITE=1 pytest tests/hard/test_goldens.py tests/long/test_goldens.py"
+    lines = (each.splitlines(keepends=True) for each in (kept.read_text("utf-8"), text))
+    pytest.fail("".join(difflib.unified_diff(*lines, "golden", "drawn", n=1))
+                + "\nif it is right: BITTEN_REWRITE=1 pytest tests/hard/test_goldens.py tests/long/test_goldens.py")
 
 
 def _drawn(golden: Golden, place: Path) -> str:
@@ -164,7 +167,8 @@ def screens(text: str) -> int:
 def scrubbed(text: str, root: Path) -> str:
     """Without paths of this machine, process numbers, times, revisions, versions."""
     python = sysconfig.get_paths()
-    places = {root: "PROJECT", root.parent / "home": "HOME", python["purelib"]: "SITE", python["stdlib"]: "STDLIB"}
+    places = {root: "PROJECT", root.parent / "home": "HOME", python["purelib"]: "SITE", python["stdlib"]: "STDLIB",
+              python["scripts"]: "BIN"}
     for place, word in places.items():
         text = text.replace(str(place), word)
     for pattern, word in SCRUBS:
