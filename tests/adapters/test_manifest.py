@@ -24,6 +24,12 @@ def test_configs_are_digested_whole_and_data_by_size_and_first_mebibyte(tmp_path
     assert found[2].rows == 3
 
 
+def test_what_the_run_wrote_and_then_read_stays_written_and_is_digested_as_it_was_read(tmp_path):
+    write(tmp_path, {"rows.jsonl": "{}\n"})
+    found, _ = manifest.digested([FileSeen("rows.jsonl", "data", 3), FileSeen("rows.jsonl", "wrote", 3)], tmp_path, seconds=60)
+    assert [(each.role, each.digest != "") for each in found] == [("data", True), ("wrote", False)]
+
+
 def test_a_folder_is_known_by_names_and_sizes(tmp_path):
     write(tmp_path, {"shards/a": "1", "shards/b": "22"})
     one = manifest.digested([FileSeen("shards/", "data", count=2)], tmp_path, 60)[0][0].digest

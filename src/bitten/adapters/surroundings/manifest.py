@@ -30,10 +30,10 @@ def digested(files: Iterable[FileSeen], root: Path, seconds: float = BUDGET) -> 
     """The files with their digests, and a line that says what there was no time for. What the run wrote is not read."""
     until = time.monotonic() + seconds
     known = tuple(files)
-    found = {each.path: _digested(each, root / each.path, until) for each in sorted(known, key=_order) if each.role != "wrote"}
+    found = {(each.path, each.role): _digested(each, root / each.path, until) for each in sorted(known, key=_order) if each.role != "wrote"}
     skipped = sum(1 for each in found.values() if each is None)
     note = (f"{skipped} files were not read for their digest: there was no time",) if skipped else ()
-    return tuple(found.get(each.path) or each for each in known), note
+    return tuple(found.get((each.path, each.role)) or each for each in known), note
 
 
 def _order(each: FileSeen) -> tuple[bool, int]:
