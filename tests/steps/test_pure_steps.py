@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests import nouns
 
-from bitten.core.case import Change, Scope, Script
+from bitten.core.case import Change, Check, Scope, Script
 from bitten.core.ladder import fold
 from bitten.core.ports import Observed
 from bitten.core.prediction import parse
@@ -14,6 +16,7 @@ from bitten.steps.capture import capture, shows
 from bitten.steps.check import cost
 from bitten.steps.close import note, subject
 from bitten.steps.confirm import scope_from, test_path
+from bitten.steps.diagnose import diagnose
 from bitten.steps.learn import draft
 from bitten.steps.reset import lines_of_code
 from bitten.steps.suspect import check_from
@@ -125,3 +128,23 @@ def test_lines_of_code_are_counted_and_comments_are_free(source, lines):
 def test_a_reproducer_that_is_no_python_is_said_to_be_none():
     with pytest.raises(BadInput):
         lines_of_code("x =")
+
+
+class Knows:
+    """Playbooks that suspect these, always."""
+
+    def __init__(self, *suspects):
+        self.told = suspects
+
+    def suspects(self, failure):
+        return self.told
+
+
+def test_a_diagnosis_that_was_cut_off_goes_on_where_it_was():
+    at_hand = replace(nouns.hypothesis("h?"), check=Check(parse("exit == 2"), parse("exit == 0")))
+    other = replace(nouns.hypothesis("h?", "another claim"), check=at_hand.check)
+    whole = list(diagnose(fold([nouns.failure()]), Knows(at_hand, other)))
+    assert [type(each).__name__ for each in whole] == ["Hypothesis", "Evidence"] * 2
+    for cut in range(len(whole) + 1):
+        begun = [nouns.failure(), *whole[:cut]]
+        assert fold([*begun, *diagnose(fold(begun), Knows(at_hand, other))]) == fold([nouns.failure(), *whole])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bitten.core.case import Recurrence
 from bitten.core.failure import Failure, Run
+from bitten.core.ladder import Event
 from bitten.core.ports import Observed
 from bitten.core.prediction import Prediction, parse
 from bitten.interfaces import text
@@ -43,17 +44,26 @@ def _begun(house: House, failure: Failure, spool: Path) -> OpenCase:
     return house.begin(house.survey(spool).around(capture.photographed(failure, house.repo)), text.title(failure))
 
 
+def _completed(house: House, kept: OpenCase, observed: Observed) -> str:
+    """A case whose run was on disk when bitten was killed: what it was about to add is added."""
+    kept.complete(observed)
+    added: list[Event] = []
+    if not kept.case.visits:
+        with kept.visited("run"):
+            added = kept.add(diagnose(kept.case, house.knowledge))
+    house.cases.switch(kept.folder)
+    return f"case {kept.number} was begun when bitten was killed: its hypotheses are complete now." if added else ""
+
+
 def rescued(house: House, observed: Observed, expectations: tuple[str, ...], spool: Path) -> str:
     """What becomes of a run whose bitten was killed: what `run` would have made of it, but for the question.
 
-    Returns the line that says it; empty when a case has that run already.
+    Returns the line that says it; empty when a case has that run already, and all that belongs to it.
     """
     known = cases_of(house, observed.run)
     kept = next((case for case in known if case.shows(observed.run)), None)
     if kept is not None:
-        kept.complete(observed)
-        house.cases.switch(kept.folder)
-        return ""
+        return _completed(house, kept, observed)
     failure = capture.capture(observed, tuple(map(parse, expectations)) or expected_of(known))
     same, name = same_failure(failure, known), text.short(shlex.join(observed.run.command.argv), 60)
     if failure is None and not known:

@@ -14,7 +14,14 @@ from bitten.core.prediction import Facts
 
 
 def diagnose(case: Case, knowledge: Knowledge) -> Iterator[Event]:
-    """New hypotheses, numbered in the order of their likelihood, each followed by the evidence that was captured already."""
+    """New hypotheses, numbered in the order of their likelihood, each followed by the evidence that was captured already.
+
+    Known ones without evidence come first: a kill may have fallen between a hypothesis and what was captured for it.
+    """
+    for each in case.hypotheses:
+        captured = evidence_at_hand(each, case.failure) if case.latest(each) is None else None
+        if captured is not None:
+            yield captured
     new = [each for each in _filled_up(knowledge.suspects(case.failure)) if not _known(case, each)]
     for number, hypothesis in enumerate(sorted(new, key=_order), len(case.hypotheses) + 1):
         named = replace(hypothesis, id=f"h{number}")
