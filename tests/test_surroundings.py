@@ -148,6 +148,15 @@ def test_what_the_run_itself_wrote_is_no_change_of_the_persons(tmp_path):
     assert "- wrote: `metrics.txt` (1 bytes)" in text and "__pycache__" not in text
 
 
+def test_a_checkpoint_that_no_python_call_opened_is_the_runs_too(tmp_path):
+    made = project(tmp_path)
+    made.write("train.py", 'import os\nos.system("printf 123 > best.ckpt; printf 1 > notes.txt")\n' + TRAIN)
+    made.write("old.ckpt", "the person's")
+    text = failing(made)
+    assert "- wrote: `best.ckpt` (3 bytes)" in text and "best.ckpt" not in section(text, "What changed")
+    assert "`old.ckpt`" in section(text, "What changed") and "`notes.txt`" in section(text, "What changed")
+
+
 def test_code_that_changes_while_the_command_runs_is_said(tmp_path):
     made = project(tmp_path)
     made.write("train.py", "from pathlib import Path\n\nPath(__file__).write_text(Path(__file__).read_text() + '\\n')\n1 / 0\n")

@@ -34,10 +34,10 @@ def _ranked(crashes: Sequence[Crash], around: Surroundings, moved: Sequence[str]
     yield from near[:STACK]
     yield from ((path, "changed since the last good run") for path in moved if path in stack)
     yield from ((path, "not committed") for path in around.changed if path in stack)
-    yield from ((path, "changed since the last good run") for path in moved if _is_text(path))
+    yield from ((path, "changed since the last good run") for path in moved if is_text(path))
     yield from _configs(around.files)
     yield from near[STACK:]
-    yield from ((path, "not committed") for path in around.changed if _is_text(path))
+    yield from ((path, "not committed") for path in around.changed if is_text(path))
 
 
 def _stack(crashes: Sequence[Crash]) -> Iterator[tuple[str, str]]:
@@ -58,6 +58,6 @@ def _imported(neighbours: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield from ((path, f"imported by {by}") for path, by in neighbours.items())
 
 
-def _is_text(path: str) -> bool:
+def is_text(path: str) -> bool:
     """What a person would read to understand a program; data, pictures and weights are none of it."""
     return path.rpartition("/")[2].rpartition(".")[2].lower() in _TEXT

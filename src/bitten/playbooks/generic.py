@@ -12,11 +12,9 @@ from bitten.playbook import Change, Seen, Suspect, playbook, suspect
 @playbook("generic", wakes_on="")
 def generic(seen: Seen) -> Iterator[Suspect]:
     around = seen.failure.surroundings
-    written = {each.path for each in around.files if each.role == "wrote"}
-    changed = tuple(path for path in around.changed if path not in written)  # what the run itself made is no change of the person's
-    if changed:
-        yield _offered("the uncommitted change brought it", f"{_named(changed)} changed since the last commit",
-                       Change(tree="HEAD"), "possible", changed)
+    if around.changed:
+        yield _offered("the uncommitted change brought it", f"{_named(around.changed)} changed since the last commit",
+                       Change(tree="HEAD"), "possible", around.changed)
     elif around.parent:
         yield _offered("the last commit brought it", f"nothing is uncommitted, and {around.head[:10]} came last", Change(tree="HEAD~1"))
     yield _offered("the environment brings it", "a variable may change what a library or the program does", Change(bare=True))

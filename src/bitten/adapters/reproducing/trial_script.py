@@ -262,7 +262,7 @@ def import_first(programs: Any) -> None:
         if line.startswith(("import ", "from ")) and "sys.path" not in line:
             try:
                 exec(line, {})
-            except Exception:
+            except Exception:  # the program itself will show it
                 continue
 
 

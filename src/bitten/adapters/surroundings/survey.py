@@ -16,7 +16,7 @@ from bitten.adapters.guest_told.guest_log import Log, Record, load
 from bitten.adapters.surroundings import data_lists, environment, last_good, lock_files, machine, manifest, neighbours, worktree
 from bitten.adapters.surroundings.config_values import resolved
 from bitten.core.failure import Command, Failure, FileSeen, Run, Surroundings
-from bitten.core.reading import to_read
+from bitten.core.reading import is_text, to_read
 from bitten.core.state import Moved, State, since
 
 HELD = 20
@@ -65,12 +65,24 @@ class Survey:
     # ------------------------------------------------------------------------------------------ files
 
     def _with_files(self, seen: Surroundings) -> Surroundings:
-        files, skipped = manifest.digested((*seen.files, *self._held(seen.files)), self.root)
+        files, skipped = manifest.digested((*seen.files, *self._held(seen.files), *self._made(seen)), self.root)
         configs = (*seen.configs, *resolved(files, self.root, self.redact))
         cwd = Path(str(self._hello.get("cwd", self.root)))
         odd = (*manifest.changed(files, self.root), *data_lists.odd(files, self.root, cwd), *skipped)
         told = tuple(map(self.redact, odd))
         return replace(seen, files=files, configs=configs, manifest=told, processes=self._processes())
+
+    def _made(self, seen: Surroundings) -> Iterator[FileSeen]:
+        """What no Python call opened to write, such as a checkpoint of torch's, by its time. No text: a person may edit that meanwhile."""
+        there = {each.path for each in seen.files if each.role == "wrote"}
+        for path in seen.changed:
+            if path not in there and not is_text(path) and self._began and _modified(self.root / path) >= self._began:
+                yield FileSeen(path, "wrote", (self.root / path).stat().st_size, _modified(self.root / path))
+
+    @cached_property
+    def _began(self) -> float:
+        """When the first Python checked in; 0 where none did."""
+        return min((float(each["t"]) for each in self._log.of("hello")), default=0.0)
 
     def _held(self, known: Iterable[FileSeen]) -> Iterator[FileSeen]:
         """Files that no Python call opened, but that the failing process had in its memory, among its descriptors, or named."""
@@ -145,7 +157,7 @@ class Survey:
 
     def _moved_meanwhile(self, run: Run, stack: Iterable[str]) -> Iterator[str]:
         """Code may change while a training runs: what the stack shows is then not what ran."""
-        began = min((float(each["t"]) for each in self._log.of("hello")), default=time.time() - run.seconds)
+        began = self._began or time.time() - run.seconds
         for path in dict.fromkeys(stack):
             if (changed := _modified(self.root / path)) and changed > began:
                 yield f"{path} changed after the command began: its lines above may not be those that ran"
