@@ -257,6 +257,18 @@ class Reproducer:
 
 
 @noun
+class Guard:
+    """An agent's session at work on the case: `by` names its way in, `session` is the agent's own id for it.
+
+    `alive` says that a call of the agent was seen to come through our gate; until then its gate is only advisory.
+    """
+
+    by: str
+    session: str
+    alive: bool = False
+
+
+@noun
 class Reset:
     """The hour's reset: debug.md re-read, the symptom updated, and a reproducer that shows the same failure.
 

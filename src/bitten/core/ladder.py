@@ -13,6 +13,7 @@ from .case import (
     Confirmation,
     Drop,
     Evidence,
+    Guard,
     Hypothesis,
     Note,
     Recurrence,
@@ -46,7 +47,8 @@ class Step(IntEnum):
 
 
 Link = Confirmation | Fix | Verification | Lesson | Closing
-Event = (Failure | Hypothesis | Evidence | Rejection | Link | Note | Recurrence | Reproducer | Rescope | Withdrawal | Visit | Reset | Drop)
+Event = (Failure | Hypothesis | Evidence | Rejection | Link | Note | Recurrence | Reproducer | Rescope | Withdrawal | Visit | Guard | Reset
+         | Drop)
 
 LONGEST_GAP = 600.0
 """A gap between two commands counts for at most so many seconds: who is away is not debugging (design section 2)."""
@@ -67,6 +69,7 @@ class Case:
     reproducer: Reproducer | None = None
     withdrawals: tuple[Withdrawal, ...] = ()
     visits: tuple[Visit, ...] = ()
+    guards: tuple[Guard, ...] = ()
     resets: tuple[Reset, ...] = ()
     dropped: Drop | None = None
 
@@ -94,6 +97,12 @@ class Case:
     @property
     def passes_now(self) -> bool:
         return bool(self.recurrences) and self.recurrences[-1].passed
+
+    @property
+    def gating(self) -> str:
+        """`gated` when every agent's session was seen to pass our gate, `advisory` when one was not; empty where none took part."""
+        latest = {guard.session: guard.alive for guard in self.guards}
+        return "" if not latest else "gated" if all(latest.values()) else "advisory"
 
     def verdict(self, hypothesis: Hypothesis) -> Verdict | None:
         """The last verdict on a hypothesis; None when it is untested."""
@@ -134,6 +143,8 @@ def advance(case: Case | None, event: Event) -> Case:  # noqa: PLR0911, PLR0912 
             return replace(case, recurrences=(*case.recurrences, event))
         case Case(dropped=None), Reproducer():
             return replace(case, reproducer=event)
+        case Case(dropped=None), Guard():
+            return replace(case, guards=(*case.guards, event))
         case Case(dropped=None), Drop():
             return replace(case, dropped=event)
         case Case(dropped=None), Reset():

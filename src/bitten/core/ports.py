@@ -10,7 +10,7 @@ from .case import Hypothesis
 from .failure import Command, Crash, Failure, Run, Sighting, Surroundings
 from .ladder import Case, Event
 from .noun import noun
-from .prediction import Facts
+from .prediction import Facts, Json
 from .proof import Outcome
 
 
@@ -190,8 +190,79 @@ class EvidenceRoom(Protocol):
         ...
 
 
+@noun
+class Limits:
+    """What one session of an agent may take: wall-clock seconds, turns of the model, and US dollars by the vendor's list price."""
+
+    seconds: float = 600.0
+    turns: int = 30
+    dollars: float = 2.0
+
+
+@noun
+class Spent:
+    """What a session has taken so far. `dollars` is an estimate by list price; None where none is known for the model."""
+
+    turns: int = 0
+    seconds: float = 0.0
+    dollars: float | None = None
+
+
+@noun
+class Brief:
+    """What an agent is asked. It works in `folder`, a redacted copy; it may write the paths `may_write` from there, and nothing else.
+
+    `phase` is diagnose, check or fix; `prompt` is sent word for word.
+    """
+
+    phase: str
+    prompt: str
+    folder: str
+    may_write: tuple[str, ...] = ()
+    limits: Limits = Limits()
+
+
+@noun
+class Answer:
+    """How a session ended: `ended` is done, turns, seconds or dollars (the limit that it met). `said` are its last words.
+
+    `session` is the agent's own id; `denied` names each call that our gate refused; `gated` says that every call was seen by it.
+    """
+
+    ended: str
+    said: str = ""
+    spent: Spent = Spent()
+    session: str = ""
+    denied: tuple[str, ...] = ()
+    gated: bool = False
+
+
+class Listener(Protocol):
+    """Who follows a session as it goes."""
+
+    def says(self, words: str) -> None:
+        """Words of the model, as they come; may be part of a sentence."""
+        ...
+
+    def spent(self, spent: Spent) -> None: ...
+
+    def proposes(self, proposal: Mapping[str, Json]) -> str:
+        """A proposal in the form of `core.proposal.SCHEMA`; what is returned is told to the model.
+
+        Raises: Trouble, whose words go back to the model as an error: it may propose again.
+        """
+        ...
+
+
 class Agent(Protocol):
-    """A model behind a driver; not built yet, so no step asks for it."""
+    """A model behind a driver. Held by `bitten.testing.agent_contract`."""
 
-    def propose(self, case: Case) -> Sequence[Hypothesis]: ...
+    @property
+    def name(self) -> str: ...
 
+    def ask(self, brief: Brief, listener: Listener) -> Answer:
+        """One fresh session, from the prompt to its end; nothing of it lives on when this returns or raises.
+
+        Raises: Unable, with a slug, when the agent is missing, of a wrong version, without a key, or can't be reached.
+        """
+        ...

@@ -1,0 +1,5 @@
+"""What a test of ours or of a third party imports: `prove` for playbooks, a scripted agent and its contract, a scripted Messages API."""
+
+from .proving import HEADINGS, Proof, prove
+
+__all__ = ["HEADINGS", "Proof", "prove"]
