@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bitten.testing.scripted_api import ScriptedAPI, Step
+from tests.claude.alone import alone
 from tests.stories import Project
 
 
@@ -21,18 +22,10 @@ def cli() -> Path:
     return Path(spec.origin).parent / "_bundled" / "claude"
 
 
-def alone() -> list[str]:
-    """What starts a program where there is loopback and no other network; nothing where the system refuses that."""
-    jail = ["unshare", "-rn", "--", "sh", "-c", 'ip link set lo up 2>/dev/null || true; exec "$@"', "sh"]
-    try:
-        works = subprocess.run([*jail, "true"], capture_output=True, timeout=10, check=False).returncode == 0
-    except OSError:
-        works = False
-    return jail if works else []
-
-
 class Stage:
-    """`project` with `home` as the user's; `api` plays the model. What the CLI is told to do is in `env`."""
+    """`project` with `home` as the user's; `api` plays the model. `is_alone` says that there is no network but loopback."""
+
+    is_alone = False
 
     def __init__(self, project: Project, api: ScriptedAPI) -> None:
         self.project, self.api = project, api
@@ -67,7 +60,9 @@ class Said:
 @contextmanager
 def staged(place: Path, files: dict[str, str], steps: Sequence[Step] = (), git: bool = True) -> Iterator[Stage]:
     """A project on stage, and the script that is played; `stage.api.steps` may be extended as it goes."""
-    with ScriptedAPI(steps) as api:
-        yield Stage(Project(place, files, git=git), api)
+    with alone() as is_alone, ScriptedAPI(steps) as api:
+        stage = Stage(Project(place, files, git=git), api)
+        stage.is_alone = is_alone
+        yield stage
 
 
