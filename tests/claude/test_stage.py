@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from tests.claude.alone import alone, interfaces
 from tests.claude.stage import staged
@@ -29,9 +32,8 @@ def test_the_stage_has_loopback_and_no_other_network_where_the_system_allows(tmp
 
 
 def test_a_network_of_its_own_is_left_again_though_the_test_fails():
-    before = os.readlink("/proc/thread-self/ns/net")
-    try:
-        with alone():
-            raise KeyError
-    except KeyError:
-        assert os.readlink("/proc/thread-self/ns/net") == before
+    namespace = Path("/proc/thread-self/ns/net")
+    before = namespace.readlink()
+    with pytest.raises(KeyError), alone():
+        raise KeyError
+    assert namespace.readlink() == before
