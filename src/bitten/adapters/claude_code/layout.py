@@ -1,0 +1,97 @@
+"""The plugin as real files with the interpreter filled in, in a marketplace of its own in our data folder. Starts no program but Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import platformdirs
+
+import bitten
+from bitten.core.trouble import Unable
+
+MARKETPLACE = "bitten"
+PLUGIN = f"bitten@{MARKETPLACE}"
+_SHIPPED = Path(bitten.__file__).parent / "interfaces" / "claude_plugin"
+_FILLED = (".json",)
+
+
+def place() -> Path:
+    """The marketplace's folder; the plugin is in `plugins/bitten`."""
+    return Path(platformdirs.user_data_dir("bitten")) / "claude-plugin"
+
+
+def plugin_in(marketplace: Path) -> Path:
+    return marketplace / "plugins" / "bitten"
+
+
+def lay_out(marketplace: Path) -> Path:
+    """Every file anew, whole or not at all; returns the plugin's own folder.
+
+    Raises: Unable `plugin-cannot-import` where its hooks could not find bitten, `plugin-not-laid-out` where the folder can't be written.
+    """
+    _importable()
+    new = marketplace.with_name(f".{marketplace.name}.{os.getpid()}")
+    try:
+        new.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(_SHIPPED, plugin_in(new), ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+        for file in plugin_in(new).rglob("*.json"):
+            file.write_text(_filled(file.read_text("utf-8")), "utf-8")
+        (new / ".claude-plugin").mkdir()
+        (new / ".claude-plugin" / "marketplace.json").write_text(json.dumps(_catalogue(), indent=2) + "\n", "utf-8")
+        _swap(new, marketplace)
+    except OSError as error:
+        raise Unable("plugin-not-laid-out", f"Can't write {error.filename or marketplace}: {error.strerror}.",
+                     way="set XDG_DATA_HOME to a folder that can be written") from None
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return plugin_in(marketplace)
+
+
+def take_away(marketplace: Path) -> bool:
+    """Whether there was one."""
+    was = marketplace.is_dir()
+    shutil.rmtree(marketplace, ignore_errors=True)
+    return was
+
+
+def hooks_at(plugin: Path) -> Mapping[str, object]:
+    """What a settings file takes: the plugin's hooks, by absolute paths."""
+    text = (plugin / "hooks" / "hooks.json").read_text("utf-8")
+    told: dict[str, Mapping[str, object]] = json.loads(text.replace('\\"${CLAUDE_PLUGIN_ROOT}', '\\"' + json.dumps(str(plugin))[1:-1]))
+    return told["hooks"]
+
+
+def _filled(text: str) -> str:
+    told = {"@PYTHON@": shlex.quote(sys.executable), "@PROGRAM@": sys.executable, "@VERSION@": bitten.__version__}
+    for name, value in told.items():
+        text = text.replace(name, json.dumps(value)[1:-1])
+    return text
+
+
+def _catalogue() -> Mapping[str, object]:
+    return {"name": MARKETPLACE, "owner": {"name": "The bitten founders"}, "description": "bitten, from this machine",
+            "plugins": [{"name": "bitten", "source": "./plugins/bitten", "description": "Evidence-gated debugging"}]}
+
+
+def _importable() -> None:
+    """Hooks run isolated (-I), so that nothing of the project is imported in our place; a user's own site-packages is left out too."""
+    found = subprocess.run([sys.executable, "-I", "-c", "import bitten"], cwd="/", capture_output=True, check=False).returncode == 0
+    if not found:
+        raise Unable("plugin-cannot-import", f"{sys.executable} does not find bitten when it runs isolated (-I), as hooks do.",
+                     "It is on PYTHONPATH or in the user's site-packages.", "install bitten into an environment of its own, with uv, pipx or venv")
+
+
+def _swap(new: Path, old: Path) -> None:
+    """The old one stands until the new one is whole; between the two renames there is none for an instant."""
+    aside = old.with_name(f".{old.name}.old-{os.getpid()}")
+    if old.exists():
+        old.rename(aside)
+    new.rename(old)
+    shutil.rmtree(aside, ignore_errors=True)
