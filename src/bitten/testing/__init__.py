@@ -1,5 +1,6 @@
 """What a test of ours or of a third party imports: `prove` for playbooks, a scripted agent and its contract, a scripted Messages API."""
 
+from .agents import ScriptedAgent
 from .proving import HEADINGS, Proof, prove
 
-__all__ = ["HEADINGS", "Proof", "prove"]
+__all__ = ["HEADINGS", "Proof", "ScriptedAgent", "prove"]
