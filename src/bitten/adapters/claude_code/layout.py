@@ -19,7 +19,6 @@ from bitten.core.trouble import Unable
 MARKETPLACE = "bitten"
 PLUGIN = f"bitten@{MARKETPLACE}"
 _SHIPPED = Path(bitten.__file__).parent / "interfaces" / "claude_plugin"
-_FILLED = (".json",)
 
 
 def place() -> Path:
@@ -84,8 +83,8 @@ def _importable() -> None:
     """Hooks run isolated (-I), so that nothing of the project is imported in our place; a user's own site-packages is left out too."""
     found = subprocess.run([sys.executable, "-I", "-c", "import bitten"], cwd="/", capture_output=True, check=False).returncode == 0
     if not found:
-        raise Unable("plugin-cannot-import", f"{sys.executable} does not find bitten when it runs isolated (-I), as hooks do.",
-                     "It is on PYTHONPATH or in the user's site-packages.", "install bitten into an environment of its own, with uv, pipx or venv")
+        raise Unable("plugin-cannot-import", f"{sys.executable} does not find bitten when it runs isolated, as hooks do.",
+                     "It is on PYTHONPATH, or in the user's site-packages.", "install it into an environment: uv tool install bitten")
 
 
 def _swap(new: Path, old: Path) -> None:

@@ -18,7 +18,7 @@ from bitten.adapters.root import root_of
 from bitten.adapters.sitting import Sitting, killed, sitting
 from bitten.adapters.terminal import Terminal, WallClock
 from bitten.core.failure import Failure, Run
-from bitten.core.ports import Observed
+from bitten.core.ports import Observed, Person
 from bitten.core.trouble import BadInput, Trouble, Unable
 from bitten.interfaces import text
 
@@ -48,7 +48,7 @@ class House:
     """One project, as a command sees it."""
 
     root: Path
-    person: Terminal = field(default_factory=Terminal)
+    person: Person = field(default_factory=Terminal)
     clock: WallClock = field(default_factory=WallClock)
     _said: set[str] = field(default_factory=set)
 
@@ -163,6 +163,11 @@ class House:
         changes = shell_hook.without(os.environ) if off else shell_hook.variables(
             spools.base(), places.cache(), self.knowledge.probe_paths(), os.environ)
         return shell_hook.script(changes, name)
+
+    @property
+    def has_detached(self) -> bool:
+        """Whether any run of this user's was ever detached: all that a look at a case pays for the others."""
+        return (places.state() / "runs").is_dir()
 
     def takes_too_much(self) -> bool:
         from bitten.adapters import sizes

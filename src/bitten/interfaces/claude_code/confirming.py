@@ -1,0 +1,94 @@
+"""The channel "claude-code prompt": a person types `/bitten:confirm H VALUE` after the evidence was shown to them. No rule of its own.
+
+A prompt is taken for typed when it is that command and nothing else, and the session is one that somebody attends: what a headless
+session, a scheduled prompt or a program that drives the terminal sends is told apart only as far as Claude Code does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections.abc import Mapping
+
+import click
+
+from bitten.core.case import Confirmation, Evidence
+from bitten.core.trouble import BadInput, Refused, gate
+from bitten.interfaces import text
+from bitten.interfaces.claude_code.answers import Answer, keeps, tells
+from bitten.interfaces.claude_code.call import PROMPT, Call, Scribe
+from bitten.interfaces.wiring import OpenCase, redact
+from bitten.steps import confirm as confirming
+
+
+def is_attended(env: Mapping[str, str] = os.environ) -> bool:
+    """Whether somebody sits at the session, as Claude Code itself says: its word in our environment can't be set from outside."""
+    said = env.get("CLAUDE_CODE_SESSION_ATTENDED")
+    return said == "1" if said is not None else env.get("CLAUDE_CODE_ENTRYPOINT") == "cli"
+
+
+def answer(call: Call, line: str) -> Answer:
+    """To a prompt that begins with /bitten:confirm. Without a value, or before the evidence was shown, it is shown now."""
+    gate(is_attended(), "confirm-not-a-person", "Nobody attends this session, so nobody has read the evidence.",
+         "It was started headless, by a program.", "in a terminal, type:  bitten confirm H")
+    name, *typed = _words(line)
+    opened = call.house(Scribe(PROMPT, _answers(typed))).case()
+    evidence = confirming.evidence_to_confirm(opened.case, name)
+    seen = _shown(opened, evidence)
+    if not typed or not _was_shown(call, opened, evidence, seen):
+        return keeps(seen + _again(typed))
+    return _confirmed(opened, evidence)
+
+
+def _words(line: str) -> list[str]:
+    """What stands after the command's name."""
+    way = "alone, on one line:  /bitten:confirm H VALUE"
+    if "\n" in line.strip():
+        raise BadInput("confirm-not-alone", "A confirmation is one line, and nothing else.", "This prompt goes on after it.", way)
+    try:
+        words = shlex.split(line)[1:]
+    except ValueError:
+        words = line.split()[1:]
+    if not words:
+        raise BadInput("confirm-not-alone", "A confirmation names its hypothesis.", way=way)
+    return words
+
+
+def _answers(typed: list[str]) -> tuple[str, ...]:
+    """To the two questions of the step: the value, and the scope; empty where the proposed one is accepted."""
+    return (typed[0], " ".join(typed[1:])) if typed else ()
+
+
+def _shown(opened: OpenCase, evidence: Evidence) -> str:
+    scope = confirming.proposed(opened.case, evidence, opened.house.repo)
+    return redact(click.unstyle(text.evidence(evidence))) + f"\n  scope           {' '.join((*scope.parts, scope.test))}"
+
+
+def _again(typed: list[str]) -> str:
+    first = "\n\nIt had not been shown in this session. Read it, then type that again." if typed else ""
+    return (f"{first}\n\nNothing is confirmed yet. If that is the cause, add the value that decided it (at the arrow) to the line:  "
+            "/bitten:confirm H VALUE\nThe scope is accepted with it; another one goes after the value:  VALUE FILE:NAME … TEST_FILE")
+
+
+def _was_shown(call: Call, opened: OpenCase, evidence: Evidence, seen: str) -> bool:
+    """Whether this very evidence was, in this session. From now on it was."""
+    key, digest = f"{opened.folder.path.name}/{evidence.hypothesis.id}", hashlib.sha256(seen.encode()).hexdigest()
+    known = (call.memory.get("shown") or {}).get(key)
+    if known != digest:
+        call.memory.change("shown", lambda shown: {**(shown or {}), key: digest})
+    return bool(known == digest)
+
+
+def _confirmed(opened: OpenCase, evidence: Evidence) -> Answer:
+    with opened.visited("confirm"):
+        [made] = opened.add([confirming.confirm(opened.case, evidence.hypothesis.id, opened.house.person, opened.house.repo)])
+    assert isinstance(made, Confirmation)
+    cause, scope = evidence.hypothesis, made.scope
+    if not opened.case.links:
+        raise Refused("confirm-out-of-turn", f"{cause.id} is not confirmed any more.", "Another terminal took it back.", "bitten show")
+    return tells(
+        "UserPromptSubmit",
+        f"bitten: {made.by} has read the evidence and confirmed {cause.id}: {cause.claim}. The fix may touch {', '.join(scope.parts)}; its "
+        f"test goes to {scope.test} and must fail without the fix. Do not refactor anything else. It is done when verify has proven it.",
+        f"bitten: {cause.id} is confirmed. Scope: {', '.join(scope.parts)}; test: {scope.test}")
