@@ -23,8 +23,8 @@ _CONFIGS = frozenset(("args", "cfg", "config", "conf", "hparams", "opt", "opts",
 def files(case: Case) -> Iterator[str]:
     around = case.failure.surroundings
     read = [each for each in around.files if each.role != "wrote"]
-    yield from _cut([_file(each) for each in read], FILES, _TOLD)
-    yield from _cut([_file(each) for each in around.files if each.role == "wrote"], WROTE, _TOLD)
+    yield from _cut([file(each) for each in read], FILES, _TOLD)
+    yield from _cut([file(each) for each in around.files if each.role == "wrote"], WROTE, _TOLD)
     yield from (f"- {line}" for line in around.manifest)
     yield from _values([*_of_files(around.configs), *_of_frames(case.failure)])
     if len(around.processes) > 1:
@@ -32,7 +32,7 @@ def files(case: Case) -> Iterator[str]:
         yield from _cut([f"- `{line}`" for line in around.processes], PROCESSES, _TOLD)
 
 
-def _file(each: FileSeen) -> str:
+def file(each: FileSeen) -> str:
     is_gone = each.size < 0 and each.count == 1 and not each.path.endswith("/")
     known = [f"{each.size:,} bytes" if each.size >= 0 else "not there when it was opened" if is_gone else "",
              f"{each.rows:,} lines" if each.rows >= 0 else "",

@@ -14,6 +14,7 @@ COMMANDS = {
     "run": "capture", "expect": "capture", "capture": "elsewhere",
     "shell-hook": "elsewhere", "pick": "elsewhere",
     "diagnose": "causes", "suspect": "causes", "check": "causes", "confirm": "causes", "reject": "causes",
+    "prompt": "prompt",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",
     "export": "share", "import": "share",

@@ -24,8 +24,18 @@ ABOVE = 4
 
 def draw(case: Case, began: float) -> str:
     """The whole document. `began` is when the case was opened, in seconds since the epoch."""
+    body = "\n".join(f"## {heading}\n\n{content}\n" for heading, content in sections(case).items())
+    return f"{title(began)}\n\n{body}"
+
+
+def title(began: float) -> str:
     date = datetime.datetime.fromtimestamp(began, tz=datetime.timezone.utc).astimezone().date()
-    sections = {
+    return f"# bug-{date}"
+
+
+def sections(case: Case) -> dict[str, str]:
+    """What stands below each heading, in the document's order; those with nothing to say are left out."""
+    every = {
         "Command": _command(case),
         EXPECTED: expected(case),
         "What happened": _happened(case),
@@ -40,8 +50,7 @@ def draw(case: Case, began: float) -> str:
         "Evidence": _evidence(case),
         "Where it stands": _stands(case),
     }
-    body = "\n".join(f"## {heading}\n\n{content}\n" for heading, lines in sections.items() if (content := "\n".join(lines).strip("\n")))
-    return f"# bug-{date}\n\n{body}"
+    return {heading: content for heading, lines in every.items() if (content := "\n".join(lines).strip("\n"))}
 
 
 def _command(case: Case) -> Iterator[str]:

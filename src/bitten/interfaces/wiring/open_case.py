@@ -236,7 +236,7 @@ class OpenCase:
     def _draw(self, case: Case) -> str:
         from bitten.interfaces import document
 
-        return redact(document.draw(case, self._began))
+        return redact(document.draw(case, self.began))
 
     @property
     def _on_disk(self) -> str | None:
@@ -244,7 +244,7 @@ class OpenCase:
         return file.read_bytes().decode("utf-8", "surrogateescape") if file.is_file() else None
 
     @cached_property
-    def _began(self) -> float:
+    def began(self) -> float:
         return self.journal.entries()[0].at
 
     def keep_proof(self, verification: Verification) -> None:
