@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from bitten.core import rank
-from bitten.core.case import IMPORTED, Evidence, Hypothesis
+from bitten.core.case import Evidence, Hypothesis
 from bitten.core.ladder import hour_is_up
 from bitten.core.next import undecided
 from bitten.core.ports import Allowed
-from bitten.core.trouble import BadInput, Refused, gate
-from bitten.interfaces import text
+from bitten.core.trouble import BadInput, gate
+from bitten.interfaces import text, trials
 from bitten.interfaces.commands import options
 from bitten.interfaces.wiring import House, OpenCase, redact
 from bitten.steps import check as checking
@@ -37,8 +37,8 @@ def diagnose(number: int | None, everything: bool) -> None:
     with opened.visited("diagnose"):
         _within_the_hour(opened)
         opened.add(diagnosing(opened.case, opened.house.knowledge))
-        if not _costs(opened, undecided(opened.case)):
-            _run(opened, [each for each in rank.to_run(opened.case) if not each.generic], Allowed(), None)
+        if not trials.costs(opened, undecided(opened.case)):
+            trials.run(opened, [each for each in rank.to_run(opened.case) if not each.generic])
     click.echo(opened.shown(everything))
 
 
@@ -98,10 +98,11 @@ def check(
     opened = House.here().case(number)
     wanted = [confirming.hypothesis_named(opened.case, name) for name in names] or rank.to_run(opened.case)
     with opened.visited("check"):
-        _agreed(opened, wanted, yes)
-        found = _elsewhere(opened, wanted, tree, allowed, timeout) if tree else _run(opened, wanted, allowed, timeout)
+        if not yes:
+            trials.agreed(opened, wanted)
+        found = _elsewhere(opened, wanted, tree, allowed, timeout) if tree else trials.run(opened, wanted, allowed, timeout)
     if as_json:
-        click.echo(json.dumps([_plain(each) for each in found], ensure_ascii=False, indent=1))
+        click.echo(json.dumps([trials.plain(each) for each in found], ensure_ascii=False, indent=1))
         return
     for each in found:
         click.echo(text.evidence(each) + "\n")
@@ -141,57 +142,15 @@ def reject(name: str, reason: tuple[str, ...], number: int | None) -> None:
     click.echo(opened.following())
 
 
-def _run(opened: OpenCase, wanted: list[Hypothesis], allowed: Allowed, timeout: float | None) -> list[Evidence]:
-    if not wanted:
-        return []
-    bench = opened.bench(allowed, timeout)
-    with opened.house.person.progress(f"{text.short(text.command(opened.case.failure), 60)} in a throw-away copy"):
-        found = [each for each in opened.add(checking.check(opened.case, wanted, bench)) if isinstance(each, Evidence)]
-    options.say_limits(bench.sandbox)
-    return found
-
-
 def _elsewhere(opened: OpenCase, wanted: list[Hypothesis], tree: Path, allowed: Allowed, timeout: float | None) -> list[Evidence]:
     bench = opened.bench(allowed, timeout, tree.resolve())
     places = {each.id: found.place for each in wanted if (found := opened.case.latest(each))}
     with opened.house.person.progress(f"the check on {tree}"):
         anew = [next(checking.check(opened.case, [each], bench, on_base=False, place=places.get(each.id, ""))) for each in wanted]
-    options.say_limits(bench.sandbox)
+    trials.say_limits(opened, bench.sandbox)
     return anew
-
-
-def _costs(opened: OpenCase, wanted: list[Hypothesis]) -> str:
-    """Why a re-run may not start without asking; empty when it may (promise P8)."""
-    failure = opened.case.failure
-    if failure.surroundings.environment.get("accelerator"):
-        return "The failing run used an accelerator."
-    if any(note.text.startswith(IMPORTED) for note in opened.case.notes) and any(rank.runs(each.check) >= 1 for each in wanted):
-        return "The command came with an imported case."
-    if not failure.run.seconds and any(rank.runs(each.check) >= 1 for each in wanted):
-        return "Nobody saw how long the failing run took."
-    if failure.run.seconds > opened.house.settings.ask_after and checking.cost(opened.case, wanted) > 0:
-        return f"The failing run took {failure.run.seconds:.0f} s."
-    return ""
-
-
-def _agreed(opened: OpenCase, wanted: list[Hypothesis], yes: bool) -> None:
-    """Ask before a costly re-run; where nobody can answer, refuse and say what it would cost."""
-    why = _costs(opened, wanted)
-    if not why or yes:
-        return
-    cost = checking.cost(opened.case, wanted)
-    price = (f"About {cost:.0f} s: " if cost else "It would run ") + text.command(opened.case.failure)
-    asked = opened.house.person.channel == "terminal" and opened.house.person.ask(f"{why} {price}. Run it?", "y").lower().startswith("y")
-    if not asked:
-        raise Refused("check-costs", why, price, "bitten check --yes")
 
 
 def _within_the_hour(opened: OpenCase) -> None:
     gate(not hour_is_up(opened.case, opened.budget), "hour-is-up", "The hour is up: stop, and reset.",
          "Re-read debug.md, update the symptom, and show the bug in ten lines.", "bitten reset")
-
-
-def _plain(found: Evidence) -> dict[str, object]:
-    return {"hypothesis": found.hypothesis.id, "claim": found.hypothesis.claim, "verdict": found.verdict.value, "place": found.place,
-            "supports_if": str(found.hypothesis.check.supports_if), "refutes_if": str(found.hypothesis.check.refutes_if),
-            "unclear": found.unclear, "facts": dict(found.facts)}

@@ -9,16 +9,15 @@ import click
 
 from bitten.core.ladder import Step
 from bitten.core.ports import Allowed
-from bitten.core.proof import Closing, Verification
+from bitten.core.proof import Closing
 from bitten.core.trouble import BadInput
-from bitten.interfaces import text
+from bitten.interfaces import text, trials
 from bitten.interfaces.commands import options
 from bitten.interfaces.commands.gc import after_a_case
 from bitten.interfaces.wiring import House, OpenCase
 from bitten.steps import close as closing
 from bitten.steps import fix as fixing
 from bitten.steps import learn as learning
-from bitten.steps import verify as verifying
 from bitten.steps.reset import reset as resetting
 from bitten.steps.verify import interpreter
 
@@ -56,15 +55,8 @@ def verify(timeout: float | None, allowed: Allowed, number: int | None) -> None:
     bitten verify --allow-net --timeout 900
     """
     opened = House.here().case(number)
-    bench = opened.bench(allowed, timeout)
     with opened.visited("verify"):
-        try:
-            opened.add(verifying.verify(opened.case, bench, opened.house.person))
-        finally:
-            options.say_limits(bench.sandbox)
-        verification = opened.case.links[-1]
-        assert isinstance(verification, Verification)
-        opened.keep_proof(verification)
+        verification = trials.proven(opened, allowed, timeout)
     click.echo(text.proof(verification))
     click.echo(opened.following())
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, each with one meaning, and what their copies could not promise."""
+"""Options that several commands share, each with one meaning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bitten.core.ports import Allowed, Sandbox
+from bitten.core.ports import Allowed
 
 Command = Callable[..., Any]
 
@@ -26,8 +26,3 @@ def allow(command: Command) -> Command:
         return command(allowed=Allowed(write, net), **others)
 
     return with_allowed
-
-
-def say_limits(sandbox: Sandbox) -> None:
-    for each in sandbox.limits:
-        click.echo(click.style(f"  copy: {each}", dim=True), err=True)
