@@ -1,0 +1,133 @@
+"""The Claude CLI as a program: where it is, whether it is new enough, and how it is started so that it can't outlive us."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+
+from bitten.adapters.watching.proc import stat
+from bitten.core.trouble import Unable
+
+from .environment import dropped, passing
+
+OLDEST = (2, 1, 295)
+"""The first CLI that blocks a call when its hook fails; an older one lets it through without a word."""
+OLDEST_SDK = (0, 2, 177)
+INSTALL = "pip install 'bitten[claude]'"
+GRACE = 3.0
+"""Seconds from SIGTERM to SIGKILL; the CLI takes 0.1 to 2 to end."""
+
+
+def found(given: str | Path | None, env: Mapping[str, str]) -> str:
+    """The CLI to start. Raises: Unable `agent-not-installed`, `agent-no-cli`, `agent-too-old`."""
+    package = _package()
+    cli = str(given) if given else _bundled(package) or shutil.which("claude", path=env.get("PATH"))
+    if not cli:
+        raise Unable(
+            "agent-no-cli", "claude-agent-sdk is installed without its Claude CLI, and there is no `claude` on the PATH.",
+            "The wheels for musl systems and for Windows on ARM bring none.",
+            "npm install -g @anthropic-ai/claude-code, then run the command again",
+        )
+    _new_enough(cli, env)
+    return cli
+
+
+def _package() -> Path:
+    spec = find_spec("claude_agent_sdk")
+    if spec is None or spec.origin is None:
+        raise Unable("agent-not-installed", "The Claude Agent SDK is not installed.", way=INSTALL)
+    with suppress(PackageNotFoundError):
+        if _numbers(told := version("claude-agent-sdk")) < OLDEST_SDK:
+            raise Unable("agent-too-old", f"claude-agent-sdk {told} is too old: a hook that fails would not block.", way=f"{INSTALL} -U")
+    return Path(spec.origin).parent
+
+
+def _bundled(package: Path) -> str | None:
+    cli = package / "_bundled" / "claude"
+    return str(cli) if cli.is_file() else None
+
+
+def _new_enough(cli: str, env: Mapping[str, str]) -> None:
+    try:
+        told = subprocess.run([cli, "--version"], env=passing(env), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
+                              check=False).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unable("agent-no-cli", f"{cli} does not start: {error}", way=f"reinstall it: {INSTALL} --force-reinstall") from None
+    if _numbers(told) < OLDEST:
+        raise Unable(
+            "agent-too-old", f"{cli} is Claude CLI {told.strip()[:40] or '(of no version)'}; bitten needs 2.1.295.",
+            "An older one lets a call through when the hook that guards it fails.", f"claude update, or {INSTALL} -U",
+        )
+
+
+def _numbers(told: str) -> tuple[int, ...]:
+    numbers = re.match(r"\s*(\d{1,9})\.(\d{1,9})\.(\d{1,9})", told)
+    return tuple(map(int, numbers.groups())) if numbers else (0, 0, 0)
+
+
+class Launch:
+    """A small script that starts the CLI as we want it: without what it must not inherit, in a session of its own, and gone when we are.
+
+    The SDK adds to our environment and can't take from it, and where we are killed the CLI would go on: hence a script. `setpriv` makes the
+    kernel end the CLI with us, whatever ended us; only Linux has it.
+    """
+
+    def __init__(self, cli: str, env: Mapping[str, str]) -> None:
+        self.cli, self.env = cli, passing(env)
+        self._folder = Path(tempfile.mkdtemp(prefix="bitten-claude-"))
+        self.env.update(dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR", "XDG_CACHE_HOME"), str(self._folder)))
+        self.path, self._pid = self._folder / "claude", self._folder / "pid"
+
+    def __enter__(self) -> Launch:
+        self.path.write_text(f"#!/bin/sh\necho $$ > {shlex.quote(str(self._pid))}\nexec {shlex.join(self._words())} \"$@\"\n", "utf-8")
+        self.path.chmod(0o700)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop(wait=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _words(self) -> list[str]:
+        unset = [word for name in dropped(os.environ) for word in ("-u", name)]
+        alone = [tool] if (tool := shutil.which("setsid")) else []
+        leashed = [tool, "--pdeathsig", "KILL", "--"] if (tool := shutil.which("setpriv")) else []
+        return [shutil.which("env") or "/usr/bin/env", *unset, *alone, *leashed, self.cli]
+
+    def stop(self, wait: bool = False) -> None:
+        """End the CLI and what it started; nothing where it has ended."""
+        if self._signalled(signal.SIGTERM) and wait:
+            until = time.monotonic() + GRACE
+            while self._living() and time.monotonic() < until:
+                time.sleep(0.02)
+            self._signalled(signal.SIGKILL)
+
+    def _signalled(self, number: int) -> bool:
+        pid = self._living()
+        with suppress(ProcessLookupError):
+            if pid and os.getpgid(pid) == pid:
+                os.killpg(pid, number)
+            elif pid:
+                os.kill(pid, number)
+        return bool(pid)
+
+    def _living(self) -> int:
+        """The script noted its number before it became the CLI. 0 where that went to a stranger since, who is no child of ours, or where
+        the system does not tell: then the SDK alone ends the CLI."""
+        try:
+            pid = int(self._pid.read_text("ascii"))
+        except (OSError, ValueError):
+            return 0
+        told = stat(pid)
+        return pid if told and told.ppid == os.getpid() and told.state != "Z" else 0
