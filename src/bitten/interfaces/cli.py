@@ -17,10 +17,13 @@ COMMANDS = {
     "prompt": "prompt",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",
-    "export": "share", "import": "share",
+    "export": "share", "import": "share", "wait": "detached",
     "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",
+    "plugin": "plugin",
 }
 """Each command's module. Importing them all would cost every start what only one of them needs."""
+HIDDEN = {"hook": "hook"}
+"""For programs of ours, not for people."""
 
 
 class _Unread(Exception):  # noqa: N818 - it only carries one past click, which would end us with its own exit code
@@ -38,9 +41,10 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        known = {**COMMANDS, **HIDDEN}
+        if cmd_name not in known:
             return None
-        module = importlib.import_module(f"bitten.interfaces.commands.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"bitten.interfaces.commands.{known[cmd_name]}")
         name = cmd_name.replace("-", "_")
         command = getattr(module, name, None) or getattr(module, f"{name}_")  # `import` can be no name
         assert isinstance(command, click.Command)

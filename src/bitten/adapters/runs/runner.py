@@ -47,10 +47,13 @@ class HereRunner:
     say: Callable[[str], None] = lambda _: None
 
     @contextmanager
-    def running(self, command: Command, sitting: Sitting, expected: Sequence[str] = (), *, full_tty: bool = False) -> Iterator[Ran]:
+    def running(
+        self, command: Command, sitting: Sitting, expected: Sequence[str] = (), begun: Callable[[int], None] = lambda _: None,
+        *, full_tty: bool = False,
+    ) -> Iterator[Ran]:  # fmt: skip
         """What it shows is in the sitting until that ends: a kill before then loses none of it, nor does a hang-up in this context.
 
-        Raises: Unable, when the command can't be started.
+        `begun` is told its number. Raises: Unable, when the command can't be started.
         """
         sitting.runs(replace(command, argv=masked(command.argv, self.redact)), [self.redact(each) for each in expected])
         tape = Tape(sitting.output)
@@ -61,6 +64,7 @@ class HereRunner:
         def started(pid: int) -> None:
             sitting.started(pid)
             beside.start(pid)
+            begun(pid)
 
         with process.running(command.argv, env, tape, started, full_tty=full_tty) as ended:
             beside.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from bitten.core.failure import Command, Failure, Run
 from bitten.core.ports import Observed
 from bitten.core.prediction import Prediction, parse
 from bitten.interfaces import reproducing, text
+from bitten.interfaces.course import Told, Untold
 from bitten.interfaces.fault import say, spared, tell
 from bitten.interfaces.joining import cases_of, expected_of, same_failure
 from bitten.interfaces.wiring import House, OpenCase, end_like
@@ -33,6 +35,7 @@ NOTES = 5
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--expect", "expectations", multiple=True, metavar="EXPR", help="What must hold afterwards; may be repeated.")
 @click.option("--hang-after", metavar="DURATION", help="End COMMAND after so long without output and CPU: 90, 5m, 1h; 0 for never.")
+@click.option("--detach", is_flag=True, help="Run COMMAND apart from this terminal; `bitten wait` tells how it ended.")
 @click.option("--full-tty", is_flag=True, help="Give COMMAND a terminal of its own, as `script` does; then ^Z does nothing.")
 @click.option("--native", is_flag=True, help="Reach Pythons started with -I, -E, -S or a PYTHONPATH of their own (needs a C compiler).")
 @click.option("--keep-arguments", is_flag=True, help="Keep the failing call's tensors and arrays, unredacted (10 MB at most).")
@@ -40,8 +43,8 @@ NOTES = 5
 @click.option("--trace-handled", is_flag=True, help="Also record exceptions that the program swallows (Python 3.12 and later).")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
-    expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, native: bool, keep_arguments: bool, no_reproducer: bool,
-    trace_handled: bool, command: tuple[str, ...],
+    expectations: tuple[str, ...], hang_after: str | None, detach: bool, full_tty: bool, native: bool, keep_arguments: bool,
+    no_reproducer: bool, trace_handled: bool, command: tuple[str, ...],
 ) -> int:
     """Run COMMAND unchanged; when it fails, open a case with tested hypotheses.
 
@@ -51,19 +54,35 @@ def run(
     bitten run -- make train RUN=charngram
     bitten run --expect "val_acc >= 0.8" --expect "loss is finite" -- python train.py
     bitten run --hang-after 10m -- torchrun --nproc-per-node 4 train.py
+    bitten run --detach -- python train.py
     """
-    expected = tuple(parse(each) for each in expectations)
     house = House.here()
+    typed = Command(command, str(Path.cwd()), _asked(native=native, handled=trace_handled, keep_arguments=keep_arguments))
+    runs = partial(_run, house, typed, expectations, hang_after, full_tty, not no_reproducer)
+    if not detach:
+        return runs(Untold())
+    from bitten.interfaces.commands.detached import apart  # noqa: PLC0415 - most runs stay at their terminal
+
+    return apart(house, typed, runs)
+
+
+def _run(
+    house: House, typed: Command, expectations: tuple[str, ...], hang_after: str | None, full_tty: bool, reproduce: bool, told: Told
+) -> int:
+    expected = tuple(parse(each) for each in expectations)
     ran: Ran | None = None
-    missed, typed = False, Command(command, str(Path.cwd()), _asked(native=native, handled=trace_handled, keep_arguments=keep_arguments))
+    missed, case = False, None
     try:
         runner = house.runner(hang_after)
-        with house.sitting() as sitting, runner.running(typed, sitting, expectations, full_tty=full_tty) as ran:
-            missed = not ran.interrupted and _after(house, ran, expected, not no_reproducer)  # the person ended it, nothing failed
+        with house.sitting() as sitting, runner.running(typed, sitting, expectations, told.started, full_tty=full_tty) as ran:
+            told.ended(ran.run)
+            if not (ran.interrupted or told.stopped):  # the person ended it, nothing failed
+                missed, case = _after(house, ran, expected, reproduce)
     except (Exception, KeyboardInterrupt) as error:
         if ran is None:
             raise
         tell(error)  # once the command has ended, nothing of ours changes how
+    told.complete(missed, case.number if case else None)
     return _leave(ran.run, missed)
 
 
@@ -72,26 +91,26 @@ def _asked(**wishes: bool) -> dict[str, str]:
     return {f"BITTEN_{name.upper()}": "1" for name, is_wished in wishes.items() if is_wished}
 
 
-def _after(house: House, ran: Ran, expected: tuple[Prediction, ...], reproduce: bool) -> bool:
-    """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed."""
+def _after(house: House, ran: Ran, expected: tuple[Prediction, ...], reproduce: bool) -> tuple[bool, OpenCase | None]:
+    """Join the open case of this command, or open one, or say that it passes now. Returns whether it failed, and the case of that."""
     known = cases_of(house, ran.run)
     expected = expected or expected_of(known)
     if ran.run.ended_well and not expected:  # then nothing that it printed is looked at
         with spared():
             _passes(known, ran.run)
             house.remember(ran.run, ran.spool)
-        return False
-    opened, failed = _read(house, ran.observed(), expected, known, ran.spool)
-    if opened and reproduce:
-        reproducing.reproduce(opened, ran.spool)
-    return failed
+        return False, None
+    failed, case = _read(house, ran.observed(), expected, known, ran.spool)
+    if case and case not in known and reproduce:
+        reproducing.reproduce(case, ran.spool)
+    return failed, case
 
 
 def _read(
     house: House, observed: Observed, expected: tuple[Prediction, ...], known: list[OpenCase], spool: Path
-) -> tuple[OpenCase | None, bool]:
-    """The case that was opened, and whether it failed."""
-    opened = None
+) -> tuple[bool, OpenCase | None]:
+    """Whether it failed, and the case that has it now."""
+    case = None
     failure = capture.capture(observed, expected)
     with spared():
         same = same_failure(failure, known)
@@ -99,10 +118,11 @@ def _read(
             _passes(known, observed.run)
             house.remember(observed.run, spool)
         elif same:
+            case = same
             _again(same, observed.run)
         else:
-            opened = _opened(house, failure, observed, known, spool)
-    return opened, failure is not None
+            case = _opened(house, failure, observed, known, spool)
+    return failure is not None, case
 
 
 def _passes(known: list[OpenCase], run: Run) -> None:

@@ -18,11 +18,15 @@ from bitten.interfaces.wiring import House, OpenCase
 def overview() -> None:
     """The current case and the one next thing; how to begin where there is none."""
     house = House.here()
-    if not house.cases.all():
+    if house.cases.all():
+        click.echo(house.case().shown())
+    else:
         click.echo('no case here yet.\n  next: run the failing command:  bitten run -- CMD')
-        return
-    opened = house.case()
-    click.echo(opened.shown())
+    if house.has_detached:
+        from bitten.interfaces import awaiting  # noqa: PLC0415 - few projects have a run apart
+
+        for line in awaiting.mentions(house):
+            click.echo(line)
 
 
 @click.command()
