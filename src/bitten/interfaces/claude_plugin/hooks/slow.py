@@ -12,9 +12,6 @@ import signal
 import sys
 import time
 
-# pathlib takes longer to import than all that is done here:
-# ruff: noqa: PTH100, PTH103, PTH105, PTH108, PTH109, PTH111, PTH112, PTH113, PTH118, PTH119, PTH120, PTH123
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
