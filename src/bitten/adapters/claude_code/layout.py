@@ -60,10 +60,10 @@ def take_away(marketplace: Path) -> bool:
     return was
 
 
-def hooks_at(plugin: Path) -> Mapping[str, object]:
+def hooks_at(plugin: Path) -> Mapping[str, list[object]]:
     """What a settings file takes: the plugin's hooks, by absolute paths."""
-    text = (plugin / "hooks" / "hooks.json").read_text("utf-8")
-    told: dict[str, Mapping[str, object]] = json.loads(text.replace('\\"${CLAUDE_PLUGIN_ROOT}', '\\"' + json.dumps(str(plugin))[1:-1]))
+    text, root = (plugin / "hooks" / "hooks.json").read_text("utf-8"), json.dumps(str(plugin))[1:-1]
+    told: dict[str, Mapping[str, list[object]]] = json.loads(text.replace("${CLAUDE_PLUGIN_ROOT}", root))
     return told["hooks"]
 
 

@@ -1,7 +1,8 @@
 """The channel "claude-code prompt": a person types `/bitten:confirm H VALUE` after the evidence was shown to them. No rule of its own.
 
-A prompt is taken for typed when it is that command and nothing else, and the session is one that somebody attends: what a headless
-session, a scheduled prompt or a program that drives the terminal sends is told apart only as far as Claude Code does.
+Claude Code expands a command that was typed, and only that: a prompt that the model schedules for itself (CronCreate, ScheduleWakeup)
+comes by UserPromptSubmit alone, a Skill call by PreToolUse (all observed with 2.1.332). It also says whether a session is attended. A
+program that drives the terminal can't be told from a person.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def is_attended(env: Mapping[str, str] = os.environ) -> bool:
 
 
 def answer(call: Call, line: str) -> Answer:
-    """To a prompt that begins with /bitten:confirm. Without a value, or before the evidence was shown, it is shown now."""
+    """To what stands after /bitten:confirm. Without a value, or before the evidence was shown, it is shown now."""
     gate(is_attended(), "confirm-not-a-person", "Nobody attends this session, so nobody has read the evidence.",
          "It was started headless, by a program.", "in a terminal, type:  bitten confirm H")
     name, *typed = _words(line)
@@ -42,14 +43,13 @@ def answer(call: Call, line: str) -> Answer:
 
 
 def _words(line: str) -> list[str]:
-    """What stands after the command's name."""
     way = "alone, on one line:  /bitten:confirm H VALUE"
     if "\n" in line.strip():
         raise BadInput("confirm-not-alone", "A confirmation is one line, and nothing else.", "This prompt goes on after it.", way)
     try:
-        words = shlex.split(line)[1:]
+        words = shlex.split(line)
     except ValueError:
-        words = line.split()[1:]
+        words = line.split()
     if not words:
         raise BadInput("confirm-not-alone", "A confirmation names its hypothesis.", way=way)
     return words
@@ -61,8 +61,11 @@ def _answers(typed: list[str]) -> tuple[str, ...]:
 
 
 def _shown(opened: OpenCase, evidence: Evidence) -> str:
+    """Evidence and scope as they would be confirmed: another scope, proposed meanwhile, has to be read anew."""
     scope = confirming.proposed(opened.case, evidence, opened.house.repo)
-    return redact(click.unstyle(text.evidence(evidence))) + f"\n  scope           {' '.join((*scope.parts, scope.test))}"
+    by = f"  (an agent proposed it; the hypothesis names {', '.join(evidence.hypothesis.scope) or 'none'})"
+    whose = by if confirming.by_agent(opened.case, evidence.hypothesis) else ""
+    return redact(f"{click.unstyle(text.evidence(evidence))}\n  scope           {' '.join((*scope.parts, scope.test))}{whose}")
 
 
 def _again(typed: list[str]) -> str:
@@ -88,7 +91,7 @@ def _confirmed(opened: OpenCase, evidence: Evidence) -> Answer:
     if not opened.case.links:
         raise Refused("confirm-out-of-turn", f"{cause.id} is not confirmed any more.", "Another terminal took it back.", "bitten show")
     return tells(
-        "UserPromptSubmit",
+        "UserPromptExpansion",
         f"bitten: {made.by} has read the evidence and confirmed {cause.id}: {cause.claim}. The fix may touch {', '.join(scope.parts)}; its "
         f"test goes to {scope.test} and must fail without the fix. Do not refactor anything else. It is done when verify has proven it.",
         f"bitten: {cause.id} is confirmed. Scope: {', '.join(scope.parts)}; test: {scope.test}")

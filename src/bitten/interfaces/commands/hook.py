@@ -49,18 +49,18 @@ def _session(call: Call) -> Answer:
 
 
 def _prompt(call: Call) -> Answer:
-    """Only our own commands concern us. What goes wrong is said to the person, and reaches no model."""
-    line = str(call.told.get("prompt") or "").lstrip()
-    name = line.split(maxsplit=1)[0]
+    """One of our commands, as it was typed. What goes wrong is said to the person, and reaches no model."""
+    name, line = str(call.told.get("command_name") or ""), str(call.told.get("command_args") or "")
     try:
-        return confirming.answer(call, line) if name == "/bitten:confirm" else _with_state(call, name)
+        return confirming.answer(call, line) if name == "bitten:confirm" else _with_state(call, name)
     except Trouble as why:
-        return keeps(click.unstyle(text.trouble(why)))
+        said = click.unstyle(text.trouble(why))
+        return keeps(said if why.slug == "confirm-not-a-person" else said.replace(" bitten confirm ", " /bitten:confirm "))
 
 
 def _with_state(call: Call, name: str) -> Answer:
     state = _state(call)
-    if name == "/bitten:fix" and (call.opened is None or not call.opened.case.links):
+    if name == "bitten:fix" and (call.opened is None or not call.opened.case.links):
         return keeps(f"No cause is confirmed yet, so there is nothing to mend.\n{state}")
     if call.opened is not None:
         call.guard(call.opened)
@@ -75,6 +75,6 @@ def _state(call: Call) -> str:
 
 
 _ANSWERS: Mapping[str, Callable[[Call], Answer]] = {
-    "SessionStart": _session, "UserPromptSubmit": _prompt, "PostToolUse": offering.answer, "PostToolUseFailure": offering.answer,
+    "SessionStart": _session, "UserPromptExpansion": _prompt, "PostToolUse": offering.answer, "PostToolUseFailure": offering.answer,
     "Stop": stopping.answer, "SubagentStop": stopping.answer,
 }

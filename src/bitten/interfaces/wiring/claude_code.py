@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from bitten.adapters.claude_code import layout
+from bitten.adapters.claude_code.cli import OLDEST, TESTED, Claude, commands_in, commands_out, found
 from bitten.adapters.claude_code.sessions import Memory, remembered
+from bitten.adapters.claude_code.settings import Change, put_in, taken_out
 from bitten.adapters.root import root_of
 from bitten.core.failure import Crash
 from bitten.core.ports import Person
@@ -14,7 +16,8 @@ from bitten.core.prediction import Facts
 from .house import House
 from .single import redact
 
-__all__ = ["Memory", "crashes_in", "facts_in", "house_at", "layout", "lessons", "remembered"]
+__all__ = ["OLDEST", "TESTED", "Change", "Claude", "Memory", "commands_in", "commands_out", "crashes_in", "facts_in", "found", "house_at",
+           "layout", "lessons", "put_in", "remembered", "taken_out"]
 
 # ruff: noqa: PLC0415 - as in open_case
 
