@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bitten.core.ports import Answer, Brief, Listener
 
-from .cli import Launch, found
+from .cli import found, launched
 
 
 class ClaudeAgent:
@@ -27,7 +27,7 @@ class ClaudeAgent:
 
     def ask(self, brief: Brief, listener: Listener) -> Answer:
         cli = found(self.cli_path, self.env)
-        with Launch(cli, self.env) as launch:
+        with launched(cli, self.env) as launch:
             from .session import Session
 
             return Session(brief, listener, launch, self.model).held()

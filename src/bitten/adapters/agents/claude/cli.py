@@ -8,15 +8,15 @@ import shlex
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 
+from bitten.adapters import places
+from bitten.adapters.held import held_folder, sweep
 from bitten.adapters.watching.proc import stat
 from bitten.core.trouble import Unable
 
@@ -77,6 +77,31 @@ def _numbers(told: str) -> tuple[int, ...]:
     return tuple(map(int, numbers.groups())) if numbers else (0, 0, 0)
 
 
+@contextmanager
+def launched(cli: str, env: Mapping[str, str]) -> Iterator[Launch]:
+    """The script, and what the CLI leaves behind; gone with all that it started when the context ends."""
+    with _folder() as folder:
+        launch = Launch(cli, env, folder)
+        try:
+            yield launch
+        finally:
+            launch.stop(wait=True)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Where programs may be run from: some systems forbid it for temporary folders."""
+    for place in (places.scratch, places.state, places.memory):
+        base = place() / "claude"
+        with held_folder(base) as folder:
+            sweep(base)
+            (probe := folder / "probe").touch(0o700)
+            if os.access(probe, os.X_OK):
+                yield folder
+                return
+    raise Unable("agent-no-cli", "No folder of yours may hold a program.", way="set TMPDIR to a folder that programs may run from")
+
+
 class Launch:
     """A small script that starts the CLI as we want it: without what it must not inherit, in a session of its own, and gone when we are.
 
@@ -84,23 +109,15 @@ class Launch:
     kernel end the CLI with us, whatever ended us; only Linux has it.
     """
 
-    def __init__(self, cli: str, env: Mapping[str, str]) -> None:
-        self.cli, self.env = cli, passing(env)
-        self._folder = Path(tempfile.mkdtemp(prefix="bitten-claude-"))
-        self.env.update(dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR", "XDG_CACHE_HOME"), str(self._folder)))
-        self.path, self._pid = self._folder / "claude", self._folder / "pid"
-
-    def __enter__(self) -> Launch:
+    def __init__(self, cli: str, env: Mapping[str, str], folder: Path) -> None:
+        own = dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR", "XDG_CACHE_HOME"), str(folder))
+        self.cli, self.env = cli, {**passing(env), **own}
+        self.path, self._pid = folder / "claude", folder / "pid"
         self.path.write_text(f"#!/bin/sh\necho $$ > {shlex.quote(str(self._pid))}\nexec {shlex.join(self._words())} \"$@\"\n", "utf-8")
         self.path.chmod(0o700)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.stop(wait=True)
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _words(self) -> list[str]:
-        unset = [word for name in dropped(os.environ) for word in ("-u", name)]
+        unset = [word for name in dropped(os.environ, self.env) for word in ("-u", name)]
         alone = [tool] if (tool := shutil.which("setsid")) else []
         leashed = [tool, "--pdeathsig", "KILL", "--"] if (tool := shutil.which("setpriv")) else []
         return [shutil.which("env") or "/usr/bin/env", *unset, *alone, *leashed, self.cli]

@@ -7,7 +7,7 @@ marks of an outer Claude Code session.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 NAMES = {
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "IS_SANDBOX",
@@ -28,15 +28,17 @@ OURS = {
 DEFAULTS = {"CLAUDE_CODE_MAX_RETRIES": "4"}
 """Ten are the CLI's own, which take minutes when nobody answers; four take about eight seconds."""
 
+THE_SDK_SETS = {"PWD", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE"}
+
 
 def passing(env: Mapping[str, str]) -> dict[str, str]:
     """What of `env` goes to the CLI, with what we add."""
     return {**DEFAULTS, **{name: value for name, value in env.items() if _may(name)}, **OURS}
 
 
-def dropped(env: Mapping[str, str]) -> list[str]:
-    """Names in our own environment that the CLI must not inherit."""
-    return sorted(name for name in env if not _may(name))
+def dropped(own: Iterable[str], kept: Collection[str]) -> list[str]:
+    """Names of our own environment that the CLI must not inherit."""
+    return sorted(name for name in own if name not in kept and name not in THE_SDK_SETS)
 
 
 def _may(name: str) -> bool:

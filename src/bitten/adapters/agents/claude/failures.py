@@ -8,6 +8,7 @@ from bitten.core.trouble import Unable
 
 AGAIN = "run the command again; what was proposed so far is kept"
 LOG_IN = "set ANTHROPIC_API_KEY, or log in with `claude` and its /login"
+SHOW = "bitten prompt shows what was asked"
 LINE = "look at your network, your proxy and ANTHROPIC_BASE_URL"
 
 
@@ -25,7 +26,7 @@ def _by_status(status: int, said: str, wait: float | None) -> Unable:
         return Unable("agent-rate-limited", "The limit of your key or plan is reached.", said, f"{after}{AGAIN}")
     if status >= 500:
         return Unable("agent-overloaded", f"The model's servers answer with {status}.", said, AGAIN)
-    return Unable("agent-refused", f"The request was refused with {status}.", said, "read its words; `bitten prompt` shows what was asked")
+    return Unable("agent-refused", f"The request was refused with {status}.", said, SHOW)
 
 
 def _by_words(subtype: str, said: str) -> Unable:
@@ -33,6 +34,8 @@ def _by_words(subtype: str, said: str) -> Unable:
         return Unable("agent-no-key", "Claude has no key and no login.", said, LOG_IN)
     if "timed out" in said:
         return Unable("agent-timeout", "The model did not answer in time.", said, AGAIN)
+    if "too long" in said:
+        return Unable("agent-refused", "The prompt is longer than the model takes.", said, SHOW)
     if "malformed" in said or subtype == "error_during_execution":
         return Unable("agent-broken-answer", "What came back is no answer of a Messages API.", said, LINE)
     return Unable("agent-unreachable", "The model could not be reached.", said, LINE)
