@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 
-from bitten.core import rank
+from bitten.core import gating, rank
 from bitten.core.case import Confirmation, Evidence, Hypothesis
 from bitten.core.failure import Crash, Frame, ending
 from bitten.core.ladder import Case, Link
@@ -174,6 +174,8 @@ def _stands(case: Case) -> Iterator[str]:
     yield from (f"- a fix did not hold ({each.slug}): {each.reason}" for each in case.withdrawals)
     for link in case.links:
         yield f"- {type(link).__name__.lower()}: {_told(link)}"
+    if said := gating.words(case):
+        yield f"- agents: {said}"
     step = next_step(case)
     yield f"- next: {step.why}: `{step.command}`"
 
@@ -193,15 +195,16 @@ def _told(link: Link) -> str:
             return commit[:12] or "outside a repository: fix.patch"
 
 
-def receipt(verification: Verification) -> str:
-    """A verification as JSON: what ran, how it ended, and what was measured."""
+def receipt(case: Case, verification: Verification) -> str:
+    """A verification as JSON: what ran, how it ended, what was measured, and what held the agents that took part."""
     again = verification.again
     runs = {"red": verification.red.run, "green": verification.green.run, "command": verification.rerun.run, "check": again.run}
     told = {"touches": verification.fix.touches, "tree": verification.fix.tree, "base": verification.fix.confirmation.tree,
             "tests": {name: [[o.test, o.phase.value, o.result, o.error] for o in each.outcomes]
                       for name, each in (("red", verification.red), ("green", verification.green))},
             "runs": {name: {"exit": run.exit, "seconds": run.seconds} for name, run in runs.items() if run},
-            "check": {"hypothesis": again.hypothesis.id, "place": again.place, "verdict": again.verdict.value, "facts": dict(again.facts)}}
+            "check": {"hypothesis": again.hypothesis.id, "place": again.place, "verdict": again.verdict.value, "facts": dict(again.facts)},
+            **gating.plain(case)}
     return json.dumps(told, ensure_ascii=False, indent=1) + "\n"
 
 

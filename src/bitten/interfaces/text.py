@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from bitten.core import rank
+from bitten.core import gating, rank
 from bitten.core.case import Evidence, Hypothesis, Reproducer, Verdict
 from bitten.core.failure import Crash, Failure, Run, ending
 from bitten.core.ladder import Case
@@ -45,7 +45,7 @@ def command(failure: Failure) -> str:
 
 
 def standing(case: Case) -> str:
-    return "dropped" if case.dropped else case.step.name.lower()
+    return ", ".join(filter(None, ("dropped" if case.dropped else case.step.name.lower(), case.gating)))
 
 
 def proof(verification: Verification) -> str:
@@ -80,13 +80,13 @@ def closed(case: Case) -> str:
 
 def below(case: Case, number: int, document: str, budget: float) -> str:
     """What follows the headline: where the case lies, hypotheses, the one next thing."""
-    return "\n".join([f"  {_where(case, number, document)}", "", *hypotheses(case), "", following(case, budget)])
+    return "\n".join([f"  {_where(case, number, document)}", *_gated(case), "", *hypotheses(case), "", following(case, budget)])
 
 
 def whole(case: Case, number: int, document: str, budget: float, everything: bool = False) -> str:
     """Failure, hypotheses, the clock once half of the hour is gone, and the one next thing."""
-    blocks = [headline(case.failure), f"  {_where(case, number, document)}", "", *hypotheses(case, everything), *clock(case, budget), "",
-              following(case, budget)]
+    blocks = [headline(case.failure), f"  {_where(case, number, document)}", *_gated(case), "", *hypotheses(case, everything),
+              *clock(case, budget), "", following(case, budget)]
     return "\n".join(blocks)
 
 
@@ -139,6 +139,12 @@ def _where(case: Case, number: int, document: str) -> str:
     times = sum(not each.passed for each in case.recurrences)
     again = f" · seen {times + 1} times" if times else ""
     return f"case {number} · {document}{again}"
+
+
+def _gated(case: Case) -> Iterator[str]:
+    """What held the agents that took part, if any did."""
+    if said := gating.words(case):
+        yield "  " + click.style(said, fg="yellow" if case.gating == "advisory" else None, dim=case.gating == "gated")
 
 
 def hypotheses(case: Case, everything: bool = False) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bitten.core import gating
 from bitten.core.ladder import Case
 from bitten.core.ports import Copy, Person, Repo
 from bitten.core.proof import Closing, Fix, Lesson
@@ -147,8 +148,13 @@ def subject(claim: str, name: str) -> str:
 
 
 def note(case: Case, commit: str) -> str:
-    """Three lines for chat or stand-up: what bit, why, and what holds it now."""
+    """Three lines for chat or stand-up: what bit, why, and what holds it now; a fourth where agents took part."""
     evidence, fix, root = confirmed(case).evidence, fixed(case), case.failure.root
     what = f"{root.type}: {root.message.strip()}".split("\n")[0] if root else str(case.failure.facts.get("signature"))
     held = f"Held by {fix.scope.test}" + (f", commit {commit[:12]}." if commit else ", see fix.patch.")
-    return f"{what}\nCause: {evidence.hypothesis.claim} ({evidence.place or ', '.join(fix.scope.parts)}).\n{held}"
+    return f"{what}\nCause: {evidence.hypothesis.claim} ({evidence.place or ', '.join(fix.scope.parts)}).\n{held}" + _agents(case)
+
+
+def _agents(case: Case) -> str:
+    said = gating.words(case)
+    return f"\nAgents: {said}." if said else ""

@@ -72,8 +72,21 @@ class Call:
         return opened if opened.case.is_open else None
 
     def guard(self, opened: OpenCase) -> None:
-        """Take down that this session is at work on the case, and whether its gate was seen alive, once each."""
+        """Take down that this session is at work on the case, and whether its gate was seen alive, once each.
+
+        One that made no tool call has changed nothing: its gate had nothing to answer, and is not called advisory yet.
+        """
         session, alive = self.memory.session, bool(self.memory.get("alive"))
         latest = next((each for each in reversed(opened.case.guards) if each.session == session), None)
-        if session and (latest is None or latest.alive != alive):
+        if session and (latest is None or latest.alive != alive) and (alive or self._has_acted):
             opened.add([Guard(BY, session, alive)])
+
+    @property
+    def _has_acted(self) -> bool:
+        """Whether a tool was called, as far as the transcript tells by now: it may lag, and then the next turn's end sees it."""
+        if self.event not in ("Stop", "SubagentStop"):
+            return self.event in ("PostToolUse", "PostToolUseFailure")
+        try:
+            return b'"tool_use"' in Path(str(self.told.get("transcript_path"))).read_bytes()
+        except OSError:
+            return True

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from bitten.core import rank
+from bitten.core import gating, rank
 from bitten.core.case import Drop
 from bitten.interfaces import text
 from bitten.interfaces.commands import options
@@ -121,4 +121,5 @@ def plain(opened: OpenCase) -> dict[str, object]:
                         "verdict": verdict.value if (verdict := case.verdict(h)) else None, "scope": list(h.scope), "place": h.place,
                         "source": h.source, "supports_if": str(h.check.supports_if), "refutes_if": str(h.check.refutes_if)}
                        for h in rank.shown(case, everything=True)],
+        **gating.plain(case),
     }

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bitten.adapters import places
 from bitten.adapters.folder import CaseFolder, FolderRoom, as_bytes, write
 from bitten.adapters.journal import FileJournal
 from bitten.core.case import Note, Reproducer, Visit
@@ -165,6 +166,7 @@ class OpenCase:
         began = self.house.clock.now()
         with self.house.sitting():
             self._catch_up()
+            self._note_guards()
             known = self._read_back()
             try:
                 yield
@@ -173,6 +175,14 @@ class OpenCase:
                     self.add([Visit(verb, began, self.house.clock.now())])
                 self._case = self.journal.load()
                 self._draw_anew(known)
+
+    def _note_guards(self) -> None:
+        """Sessions of Claude Code that were seen to pass our gate since we last looked."""
+        if not self.case.is_open or not (places.state() / "claude").is_dir():
+            return
+        from .liveness import guards_of
+
+        self.add(guards_of(self))
 
     def _draw_anew(self, known: Mapping[str, str]) -> None:
         """debug.md follows the journal; where a person keeps it from being written, that is said, and no step is lost."""
@@ -252,7 +262,7 @@ class OpenCase:
         from bitten.interfaces import document
 
         self.keep_fix()
-        write(self.folder.path / "verification.json", redact(document.receipt(verification)))
+        write(self.folder.path / "verification.json", redact(document.receipt(self.case, verification)))
 
     def keep_fix(self) -> None:
         """The fix as a patch to apply elsewhere; where a secret was masked in it, it says so and does not apply."""

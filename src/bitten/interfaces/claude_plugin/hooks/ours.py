@@ -52,9 +52,9 @@ VERBS = {
     "verify": Verb(options="--case --timeout"),
     "prompt": Verb("--json", "--case --budget", operand=r"diagnose|check|fix", most=1),
     "picture": Verb("--json", operand=r"\d+", most=1),
-    "wait": Verb("--json", "--case --timeout", operand=r"\d+", most=1),
+    "wait": Verb("--json", "--timeout", operand=r"r?\d+", most=1),
     "recall": Verb("--json", operand=r".+"),
-    "doctor": Verb("--json"),
+    "doctor": Verb("--json --quick"),
     "playbooks": Verb(),
 }
 """`--allow-write`, `--allow-net`, `--yes` and `--with` are missing on purpose: each lifts a limit, which is a person's word."""
