@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import click
 
@@ -12,11 +13,13 @@ from bitten.core import rank
 from bitten.core.case import Evidence, Hypothesis, Verdict
 from bitten.core.failure import Crash, Failure
 from bitten.core.ladder import Case
-from bitten.interfaces import around, document, standing, text
+from bitten.interfaces import around, document, quoting, standing, text
 from bitten.interfaces.pieces import Piece
 
 LESSONS = 8
 """Those that share most words with the failure; of equals the latest."""
+PRINTED = 60
+"""Lines of a check's output: its last ones."""
 MARKED = {"What happened": 100, "Command": 90, document.EXPECTED: 85, document.TRIED: 80, "Files to read": 75, "Reproducer": 45,
           "Config and data": 25, "What changed": 20, "Environment": 10}
 """Sections of debug.md that an agent gets as they are, with their worth. The others are told in pieces of their own."""
@@ -44,6 +47,21 @@ def woken(case: Case) -> tuple[str, ...]:
     """The names of playbooks whose suspects stand in the case; the generic ones, offered for every failure, woke nothing."""
     mine = (each.source.partition(":") for each in case.hypotheses if not each.generic)
     return tuple(dict.fromkeys(name for kind, _, name in mine if kind == "playbook"))
+
+
+def bounded(case: Case) -> Case:
+    """Without the middle of texts that are so long that drawing them would take seconds."""
+    facts = {name: _bounded(value) if isinstance(value, str) else value for name, value in case.failure.facts.items()}
+    return _with_crashes(replace(case, failure=replace(case.failure, facts=facts)), _bounded_crash)
+
+
+def _bounded_crash(crash: Crash) -> Crash:
+    frames = (replace(frame, variables={name: _bounded(value) for name, value in frame.variables.items()}) for frame in crash.frames)
+    return replace(crash, message=_bounded(crash.message), frames=tuple(frames))
+
+
+def _bounded(value: str) -> str:
+    return quoting.bounded(value) if len(value) > quoting.LONG else value
 
 
 def notes(case: Case, began: float, material: Material, only: Iterable[str] = MARKED) -> Iterator[Piece]:
@@ -133,7 +151,7 @@ def lessons(case: Case, material: Material) -> Iterator[Piece]:
     if not material.lessons:
         return
     about = _words(f"{text.symptom(case.failure)} {' '.join(document.sections(case).get('Files to read', '').split())}")
-    order = sorted(range(len(material.lessons)), key=lambda at: (-len(about & _words(material.lessons[at])), -at))
+    order = sorted(range(len(material.lessons)), key=lambda at: (-len(about & _words(material.lessons[at][:quoting.WIDE])), -at))
     shown = [f"- {material.lessons[at]}" for at in order[:LESSONS]]
     left = len(order) - len(shown)
     yield Piece("Things that have bitten us", ("\n".join((*shown, *([f"… {left} more"] if left else []))),), 35, material.lessons_file,
@@ -146,12 +164,14 @@ def _words(words: str) -> set[str]:
 
 def playbooks(case: Case, material: Material) -> Iterator[Piece]:
     if material.playbook_words:
-        yield Piece("What is known of this kind of failure", ("\n".join(material.playbook_words),), 40, "bitten playbooks",
-                    "From playbooks that know this symptom; advice to hold to.")
+        told = "\n".join(" ".join(words.split()) for words in material.playbook_words)
+        yield Piece("What is known of this kind of failure", (told,), 40, "the playbooks' README.md", ours=True)
 
 
 def standing_hypotheses(case: Case, material: Material) -> Iterator[Piece]:
-    lines = [line for each in rank.shown(case, everything=True) if not is_out(case, each) for line in hypothesis(case, each)]
+    """But for generic ones that nobody tested: they would say of any failure what an agent knows anyway."""
+    every = [each for each in rank.shown(case, everything=True) if not is_out(case, each) and (case.latest(each) or not each.generic)]
+    lines = [line for each in every for line in (*hypothesis(case, each), *_measured(case, each))]
     if lines:
         yield Piece("Hypotheses that stand", ("\n".join(lines),), 65, material.document)
 
@@ -161,18 +181,21 @@ def is_out(case: Case, each: Hypothesis) -> bool:
 
 
 def hypothesis(case: Case, each: Hypothesis) -> Iterator[str]:
-    """A claim, its predictions, and what was measured."""
+    """A claim and its predictions."""
     found = case.latest(each)
     verdict = found.verdict.value if found else "untested"
     yield f"{each.id}: {each.claim} ({each.likelihood.value}, {verdict}, from {each.source})"
     if each.because and not each.generic:
         yield f"    because {each.because}"
     yield f"    supported if {each.check.supports_if}, refuted if {each.check.refutes_if}"
-    if found:
-        yield f"    {_measured(found)}"
 
 
-def _measured(found: Evidence) -> str:
+def _measured(case: Case, each: Hypothesis) -> Iterator[str]:
+    if found := case.latest(each):
+        yield f"    {_deciding(found)}"
+
+
+def _deciding(found: Evidence) -> str:
     fact, value = found.deciding
     at = f" at {found.place}" if found.place else ""
     return text.why_unclear(found) or f"measured {fact} = {text.short(value)}{at}"
@@ -190,7 +213,7 @@ def _out(case: Case, each: Hypothesis) -> Iterator[str]:
     yield f"{each.id}: {each.claim}"
     found = case.latest(each)
     if found and found.verdict is Verdict.REFUTES:
-        yield f"    refuted: {_measured(found)} (it would have taken {each.check.supports_if})"
+        yield f"    refuted: {_deciding(found)} (it would have taken {each.check.supports_if})"
     yield from (f"    rejected by a person: {no.reason}" for no in case.rejections if no.hypothesis == each)
 
 
@@ -201,7 +224,7 @@ def withdrawn(case: Case, material: Material) -> Iterator[Piece]:
         *(f"    learnt: {name} = {text.short(value)}" for name, value in each.learnt.items()))]
     if lines:
         yield Piece("Fixes that did not hold", ("\n".join(lines),), 78, material.document,
-                    "The same fix, or one that rests on the same belief, is no answer. Begin from what was learnt.")
+                    "Begin from what was learnt. A fix that did not hold is not to be offered again.")
 
 
 def evidence(case: Case, material: Material, only: Iterable[Hypothesis]) -> Iterator[Piece]:
@@ -210,8 +233,14 @@ def evidence(case: Case, material: Material, only: Iterable[Hypothesis]) -> Iter
         found = case.latest(each)
         if found is None:
             continue
-        lines = [*hypothesis(case, each), *(f"    {click.unstyle(line).strip()}" for line in text.facts(found))]
+        lines = [*hypothesis(case, each), *_measured(case, each), *(f"    {click.unstyle(line).strip()}" for line in _others(found))]
         yield Piece("Evidence", ("\n".join(lines),), 88, material.document, name=f"evidence for {each.id}")
-        if printed := material.outputs.get(each.id, ""):
-            yield Piece("Evidence", (f"{each.id}, what its check printed:\n{printed}",), 50, f"{found.output}/output",
+        if printed := material.outputs.get(each.id, "").splitlines()[-PRINTED:]:
+            told = "\n".join((f"{each.id}, the last that its check printed:", *printed))
+            yield Piece("Evidence", (told,), 50, f"{found.output}/output",
                         name=f"output of the check of {each.id}")
+
+
+def _others(found: Evidence) -> Iterator[str]:
+    """Facts beside the deciding one, which is told with its place."""
+    return islice(text.facts(found), 0 if text.why_unclear(found) or found.deciding[1] is None else 1, None)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 from bitten.core.trouble import BadInput
-from bitten.interfaces.quoting import quoted
+from bitten.interfaces.quoting import PREFIX, bounded, inline, listed, quoted
+from bitten.interfaces.wiring import redact
 
-COARSE = 400_000
-"""Characters of one piece that are looked at: its ends. Cut before redaction, so more than ever stands in a prompt (see `_coarse`)."""
 GAP = 60
 """Characters that the line about a gap takes."""
-
-Redact = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class Piece:
     """Data under a heading. `texts` says the same at length and more briefly; `whole` names where all of it stands.
 
-    The greater its `worth`, the later it is cut. Neighbours of one `block` stand in one fence, below `said`, which is ours.
+    The greater its `worth`, the later it is cut. Neighbours of one `block` stand in one fence, below `said`, which is ours. Words that
+    are `ours` too, as what a playbook advises, stand in a list.
     """
 
     block: str
@@ -30,6 +28,7 @@ class Piece:
     whole: str
     said: str = ""
     name: str = ""
+    ours: bool = False
 
     @property
     def title(self) -> str:
@@ -53,15 +52,15 @@ class _Cut:
         return _size(self.lines)
 
 
-def fit(before: str, pieces: Sequence[Piece], after: str, budget: int, redact: Redact) -> tuple[str, tuple[str, ...]]:
+def fit(before: str, pieces: Sequence[Piece], after: str, budget: int) -> tuple[str, tuple[str, ...]]:
     """The whole text within the budget, redacted, and the titles of what was cut. `before` and `after` are ours, and stand whole.
 
     Raises: BadInput `budget-too-small`, where not even those fit.
     """
-    cuts = [_Cut(piece, _versions(piece, redact, budget)) for piece in pieces if any(text.strip() for text in piece.texts)]
+    cuts = [_Cut(piece, _versions(piece)) for piece in pieces if any(text.strip() for text in piece.texts)]
     room = budget
     while room > 0:
-        held = _shrunk(cuts, room - len(_drawn(before, [], after)))
+        held = _shrunk(_fair(cuts, room), room - len(_drawn(before, [], after)))
         text = redact(_drawn(before, held, after))
         if len(text) <= budget:
             return text, tuple(cut.piece.title for cut in held if cut.is_cut)
@@ -71,15 +70,16 @@ def fit(before: str, pieces: Sequence[Piece], after: str, budget: int, redact: R
                    f"bitten prompt --budget {least + 500}")
 
 
-def _versions(piece: Piece, redact: Redact, budget: int) -> tuple[tuple[str, ...], ...]:
+def _fair(cuts: Sequence[_Cut], room: int) -> list[_Cut]:
+    """None takes more than half, where all of them together take too much: what is worth most must not push out all else."""
+    is_too_much = sum(cut.size for cut in cuts) > room
+    return [_within(cut, room // 2) if is_too_much and cut.size > room // 2 else cut for cut in cuts]
+
+
+def _versions(piece: Piece) -> tuple[tuple[str, ...], ...]:
     """Redacted before it is quoted: a secret of several lines would not be known again behind the prefix."""
-    return tuple(tuple(quoted(redact(_coarse(text, budget)).splitlines())) for text in piece.texts)
-
-
-def _coarse(text: str, budget: int) -> str:
-    """Its ends. A secret that this cuts through is not known any more: so the later cut takes off more than this one joined."""
-    most = max(COARSE, 4 * budget)
-    return text if len(text) <= most else f"{text[:most // 2]}\n…\n{text[-most // 2:]}"
+    form = listed if piece.ours else quoted
+    return tuple(tuple(form(bounded(text))) for text in piece.texts)
 
 
 def _shrunk(cuts: Sequence[_Cut], room: int) -> list[_Cut]:
@@ -111,7 +111,7 @@ def _ends(lines: tuple[str, ...], room: int) -> tuple[str, ...]:
     head = _taken(lines, (room - GAP) // 3)
     tail = _taken(lines[len(head):][::-1], room - GAP - _size(head))[::-1]
     left = len(lines) - len(head) - len(tail)
-    return (*head, f"| … {left} lines are left out here …", *tail) if len(head) + len(tail) > 1 else ()
+    return (*head, f"{PREFIX}… {left} lines are left out here …", *tail) if len(head) + len(tail) > 1 else ()
 
 
 def _taken(lines: Sequence[str], room: int) -> tuple[str, ...]:
@@ -132,9 +132,9 @@ def _drawn(before: str, held: Sequence[_Cut], after: str) -> str:
     parts = [before]
     for block, members in groupby((cut for cut in held if cut.lines), key=lambda cut: cut.piece.block):
         cuts = list(members)
-        body = "\n|\n".join("\n".join(cut.lines) for cut in cuts)
         said = next((cut.piece.said for cut in cuts if cut.piece.said), "")
-        parts.append(f"## {block}\n" + (f"\n{said}\n" if said else "") + f"\n```\n{body}\n```")
+        body = f"\n{PREFIX.strip()}\n".join("\n".join(cut.lines) for cut in cuts)
+        parts.append("\n\n".join(filter(None, (f"## {block}", said, body if cuts[0].piece.ours else f"```\n{body}\n```"))))
     return "\n\n".join(part for part in (*parts, after, _told(held)) if part) + "\n"
 
 
@@ -144,4 +144,5 @@ def _told(held: Sequence[_Cut]) -> str:
     for cut in held:
         if cut.is_cut:
             places.setdefault(cut.piece.whole, []).append(cut.piece.title)
-    return "Cut to fit: " + "; ".join(f"{', '.join(titles)} (whole: {where})" for where, titles in places.items()) + "." if places else ""
+    told = (f"{', '.join(map(inline, titles))} (whole: {inline(where)})" for where, titles in places.items())
+    return f"Cut to fit: {'; '.join(told)}." if places else ""

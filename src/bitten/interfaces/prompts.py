@@ -13,16 +13,16 @@ from bitten.core.trouble import gate
 from bitten.interfaces import contents, text
 from bitten.interfaces.contents import Material
 from bitten.interfaces.pieces import Piece, fit
-from bitten.interfaces.quoting import HOW, code, inline
-from bitten.interfaces.wiring import redact
+from bitten.interfaces.quoting import HOW, WIDE, code, inline
 from bitten.steps.fix import confirmed
 
 __all__ = ["BUDGET", "STEPS", "Material", "Prompt", "check", "diagnose", "fix", "made", "step_of", "woken"]
 
 BUDGET = 40_000
-"""Characters: some 10,000 tokens, a twentieth of the smallest window of the models in use, and about 600 lines. The recipe's agent is
-
-slowest in a haystack of 5,000 lines. A plain crash takes a tenth of it."""
+"""Characters: some 10,000 tokens, and about 600 lines. The recipe's agent is slowest in a haystack of 5,000 lines; this is an eighth of
+it, and leaves most of any model's window to the sources. A plain crash takes less than a tenth of it."""
+NAMED = 12
+"""Of names in one sentence; how many more there are is told."""
 STEPS = ("diagnose", "check", "fix")
 woken = contents.woken
 
@@ -65,8 +65,8 @@ def fix(case: Case, number: int, began: float, material: Material, budget: int =
 
 def made(step: str, case: Case, number: int, began: float, material: Material, budget: int = BUDGET) -> Prompt:
     """The prompt of a step, and what was cut from it. Raises: BadInput `budget-too-small`; Refused, as `fix`."""
-    before, pieces, after = {"diagnose": _diagnose, "check": _check, "fix": _fix}[step](case, number, began, material)
-    told, cut = fit(before, pieces, after, budget, redact)
+    before, pieces, after = {"diagnose": _diagnose, "check": _check, "fix": _fix}[step](contents.bounded(case), number, began, material)
+    told, cut = fit(before, pieces, after, budget)
     return Prompt(step, told, cut)
 
 
@@ -76,12 +76,15 @@ def step_of(case: Case) -> str:
          "The fix is proven, or the case closed.", "bitten")
     if case.step >= Step.CONFIRMED:
         return "fix"
-    return "check" if any(_waits(case, each) for each in case.hypotheses) else "diagnose"
+    if case.withdrawals:  # a fix that did not hold leads back to step 2, with what was learnt
+        return "diagnose"
+    return "check" if _unsettled(case) else "diagnose"
 
 
-def _waits(case: Case, each: Hypothesis) -> bool:
-    """Whether there is evidence to read that has not settled it."""
-    return not case.rejected(each) and case.verdict(each) in (Verdict.SUPPORTS, Verdict.UNCLEAR)
+def _unsettled(case: Case) -> list[Hypothesis]:
+    """Those with evidence that has not settled them. A generic one that stays unclear asks for no better check of its own."""
+    return [each for each in case.hypotheses if not case.rejected(each) and (
+        case.verdict(each) is Verdict.SUPPORTS or (case.verdict(each) is Verdict.UNCLEAR and not each.generic))]
 
 
 _Parts = tuple[str, list[Piece], str]
@@ -91,17 +94,19 @@ def _diagnose(case: Case, number: int, began: float, material: Material) -> _Par
     before = f"I'm debugging this failure (case {number} of bitten): debug.md stands below. {HOW}"
     pieces = [*contents.notes(case, began, material), *_around(case, material), *contents.standing_hypotheses(case, material),
               *_learnt(case, material)]
-    job = """Your job:
-1. Read the relevant source files: those under "Files to read", the first ones first.
+    return before, pieces, f"{_JOB}\n\n{_DEMANDS}\n\n{_FORM}"
+
+
+_JOB = """Your job:
+1. Read the relevant source files, those under "Files to read" first.
 2. Form 2-3 hypotheses for the root cause. Rank by likelihood.
 3. For each, the top one first, propose a *minimal* check that would confirm or deny it: the fact that would support it, and the one that \
 would refute it. Do not change any code yet."""
-    return before, pieces, f"{job}\n\n{_DEMANDS}\n\n{_FORM}"
 
 
 def _check(case: Case, number: int, began: float, material: Material) -> _Parts:
     before = f"I'm debugging this failure (case {number} of bitten), and checks were run: their evidence stands below. {HOW}"
-    tested = [each for each in case.hypotheses if _waits(case, each)]
+    tested = _unsettled(case)
     pieces = [*contents.notes(case, began, material, _SHORTLY), *contents.evidence(case, material, tested), *_around(case, material),
               *_learnt(case, material)]
     return before, pieces, f"{_reading_job(case, tested)}\n\n{_DEMANDS}\n\n{_FORM}"
@@ -111,7 +116,7 @@ _SHORTLY = ("Command", "What I expected", "What happened", "What I've already tr
 
 
 def _reading_job(case: Case, tested: Sequence[Hypothesis]) -> str:
-    unclear, supported = (", ".join(each.id for each in tested if case.verdict(each) is verdict)
+    unclear, supported = (_named([each for each in tested if case.verdict(each) is verdict])
                           for verdict in (Verdict.UNCLEAR, Verdict.SUPPORTS))
     lines = ["Read the evidence: the measured values and what was printed, not what anybody says of them.",
              f"For what stays unclear ({unclear}), say why, and propose a better *minimal* check: one whose fact will be measured, and "
@@ -121,6 +126,10 @@ def _reading_job(case: Case, tested: Sequence[Hypothesis]) -> str:
              "" if tested else "Nothing stands: say which hypothesis the evidence suggests instead, with its *minimal* check.",
              "Do not call anything confirmed: a person does that, who has read the evidence. Do not change any code yet."]
     return "Your job:\n" + "\n".join(f"{number}. {line}" for number, line in enumerate(filter(None, lines), 1))
+
+
+def _named(some: Sequence[Hypothesis]) -> str:
+    return ", ".join(inline(each.id, 20) for each in some[:NAMED]) + _more(some, NAMED)
 
 
 def _fix(case: Case, number: int, began: float, material: Material) -> _Parts:
@@ -144,17 +153,17 @@ def _confirmed(held: Confirmation) -> str:
     fact, value = found.deciding
     at = f" at {code(found.place)}" if found.place else ""
     return (f"The hypothesis is confirmed: {inline(found.hypothesis.claim).rstrip('.')}. {inline(held.by, 60)} read that "
-            f"{code(f'{fact} = {text.short(value)}')} was measured{at}, and said so by {inline(held.channel, 60)}.")
+            f"{code(f'{fact} = {text.short(value)}')} was measured{at}, and confirmed it ({inline(held.channel, 60)}).")
 
 
 def _orders(held: Confirmation, scope: Scope, material: Material) -> Iterator[str]:
     """Word for word as the recipe has them."""
     hypothesis = held.evidence.hypothesis
-    yield f"Change only {', '.join(map(code, scope.parts))}."
-    yield (f"Add a test to {code(scope.test)} that asserts {_asserted(held)}. It fails on the code as it stands, by an assertion in the "
-           "test's own body, and passes with your change.")
+    yield f"Change only {', '.join(code(part, WIDE) for part in scope.parts)}."
+    yield (f"Add a test to {code(scope.test, WIDE)} that asserts {_asserted(held)}. It fails on the code as it stands, by an assertion "
+           "in the test's own body, and passes with your change.")
     if kept := _tests_in(material.sources, scope.test):
-        yield f"Leave the tests that are there as they are: {', '.join(map(code, kept[:12]))}{_more(kept, 12)}."
+        yield f"Leave the tests that are there as they are: {', '.join(map(code, kept[:NAMED]))}{_more(kept, NAMED)}."
     if hypothesis.cure:
         yield f"What cures it elsewhere: {inline(hypothesis.cure)}."
     yield "Do not refactor anything else."
@@ -175,7 +184,7 @@ def _tests_in(sources: Mapping[str, str], path: str) -> list[str]:
     return []
 
 
-def _more(every: Sequence[str], shown: int) -> str:
+def _more(every: Sequence[object], shown: int) -> str:
     return f" and {len(every) - shown} more" if len(every) > shown else ""
 
 
