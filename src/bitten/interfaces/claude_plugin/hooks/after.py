@@ -42,15 +42,17 @@ def unasked(event: Event, root: str, before: tree.Tree) -> list[str]:
     """What changed during a call, and had no leave to."""
     after = tree.look(root)
     case = reading(root)
-    if after is None or case is None:
+    if after is None:
         return []
-    fresh = {path for path in after if path not in before and not _is_guarded(path)} if _is_runner(event) else set()
+    fresh = {tree.CURRENT, *(path for path in after if path not in before and not _is_guarded(path))} if _is_runner(event) else set()
     return [path for path in tree.changed(before, after) if path not in fresh and not _may(case, path)]
 
 
-def _may(case: Reading, path: str) -> bool:
+def _may(case: Reading | None, path: str) -> bool:
     """Scope files are compared as files here: the gate held the edit to its function, and `verify` holds the whole."""
-    return path in case.wrote or (case.phase == CONFIRMED and path in case.files) or (not case.is_open and not _is_guarded(path))
+    if case is None or not case.is_open:  # the person closed or dropped it meanwhile, or it was taken out of our sight
+        return not _is_guarded(path)
+    return path in case.wrote or (case.phase == CONFIRMED and path in case.files)
 
 
 def _is_guarded(path: str) -> bool:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 PATIENCE = 4.0
 MOST = 20_000
 SKIPPED = frozenset((".git", ".bitten", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"))
-GUARDED = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json", ".git/config", ".git/hooks", ".bitten/current")
+CURRENT = ".bitten/current"
+GUARDED = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json", ".git/config", ".git/hooks", CURRENT)
 HEAD = "(HEAD)"
 
 
