@@ -242,7 +242,7 @@ NASTY = st.lists(st.one_of(
                      "\u200b@d", "‹", "›", "\\", "`", "</data>", "\n1. ", "Your job:", "\n!rm -rf /\n", "#"])), max_size=14).map("".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(NASTY, st.sampled_from(prompts.STEPS), st.integers(3000, 60_000))
 def test_no_text_from_outside_closes_its_fence_begins_a_line_of_ours_or_names_a_file(words, step, budget):
     case, material = hostile(f"x{words}")
@@ -314,8 +314,8 @@ def test_a_budget_that_can_not_be_kept_is_refused_with_one_that_can():
         assert 900 < len(prompts.made(step, case, 7, 0.0, material, least).text) <= least
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.sampled_from(prompts.STEPS), st.integers(1, 70_000), st.integers(0, 5000), st.integers(1, 400))
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(prompts.STEPS), st.integers(1, 70_000), st.integers(0, 5000), st.integers(1, 150))
 def test_no_prompt_is_longer_than_its_budget(step, budget, length, lines):
     case, material = hostile("word @x `y`\n" + ("z" * length + "\n") * (lines if length < 200 else 2))
     try:
@@ -348,7 +348,7 @@ PLACEHOLDER = re.compile("‹[a-z0-9-]+:[0-9]+-[0-9]+›")
 @pytest.mark.parametrize("budget", [prompts.BUDGET, 9_000])
 @pytest.mark.parametrize("step", prompts.STEPS)
 def test_no_secret_of_any_family_comes_through_and_placeholders_stay_whole(step, budget):
-    for secret in SECRETS[::3]:
+    for secret in SECRETS[::5]:
         case, material = hostile(f"found {secret.text}\nhere")
         text = prompts.made(step, case, 7, 0.0, material, budget).text
         assert secret.value not in text and secret.value not in text.replace("\n| ", "\n"), secret.family
