@@ -89,7 +89,8 @@ def test_our_runner_makes_new_files_but_changes_none_that_were_there(tmp_path):
 def test_a_failing_call_is_compared_too(tmp_path):
     root = project(tmp_path, "tested")
     said = during(root, "Bash", {"command": "ls"}, lambda: (root / "new.py").write_text("x"), "PostToolUseFailure")
-    assert said["hookSpecificOutput"]["hookEventName"] == "PostToolUseFailure" and "new.py" in said["hookSpecificOutput"]["additionalContext"]
+    told = said["hookSpecificOutput"]
+    assert told["hookEventName"] == "PostToolUseFailure" and "new.py" in told["additionalContext"]
 
 
 def test_two_calls_at_once_are_compared_each_with_the_tree_before_it(tmp_path):
