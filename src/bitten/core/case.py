@@ -148,6 +148,11 @@ class Scope:
     parts: tuple[str, ...]
     test: str
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that a fix may touch, its test last."""
+        return tuple(dict.fromkeys((*(part.partition(":")[0] for part in self.parts), self.test)))
+
     def covers(self, touched: str) -> bool:
         """Whether `FILE` or `FILE:NAME` lies inside: a whole file holds its names, a class its methods."""
         return any(_inside(touched, part) for part in (*self.parts, self.test) if part)
@@ -192,7 +197,7 @@ def reads(typed: str, value: Json) -> bool:
 
 @noun
 class Note:
-    """Words of a person. `about` is expected, tried or symptom."""
+    """Words of a person: `about` is expected, tried or symptom. Or of an agent: scope, which it proposes and a person agrees to or not."""
 
     about: str
     text: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 
 import click
 
 from bitten import __version__
+from bitten.interfaces.ends import open_what_is_closed
 
 COMMANDS = {
     "run": "capture", "expect": "capture", "capture": "elsewhere",
@@ -17,7 +17,8 @@ COMMANDS = {
     "prompt": "prompt",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",
-    "export": "share", "import": "share", "wait": "detached",
+    "export": "share", "import": "share", "wait": "detached", "doctor": "doctor",
+    "mcp": "mcp",
     "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",
     "plugin": "plugin",
 }
@@ -72,16 +73,9 @@ def cli(ctx: click.Context) -> None:
         overview()
 
 
-def _open_what_is_closed() -> None:
-    """Standard streams that are closed lead nowhere from now on: their numbers must not become those of files of ours."""
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) < 3:
-        os.set_inheritable(descriptor, True)
-    os.close(descriptor)
-
-
 def main() -> None:
     """The edge: troubles become three sentences and an exit code; a fault of ours becomes a report that can be pasted."""
-    _open_what_is_closed()
+    open_what_is_closed()
     try:
         code = cli(prog_name="bitten", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):

@@ -50,17 +50,21 @@ def say(words: str) -> None:
 
 
 def _told(error: BaseException) -> int:
-    if isinstance(error, OSError) and (error.errno in _OF_THE_MACHINE or (error.errno in _OF_A_FILE and error.filename is not None)):
-        error = Unable("file-not-written", f"{error.filename or 'A file of ours'}: {error.strerror}.",
-                       "What was completed before is as it was.", "make room, or let bitten write there, then try again")
-    if isinstance(error, click.ClickException):
-        error = _not_understood(error)
+    error = in_our_form(error)
     if isinstance(error, Trouble):
         click.echo(text.trouble(error), err=True)
         return error.exit_code
     if isinstance(error, Exception) and not isinstance(error, click.Abort):
         return report(error)
     return 130
+
+
+def in_our_form(error: BaseException) -> BaseException:
+    """What the machine or click complains of, as a trouble of ours; anything else as it is."""
+    if isinstance(error, OSError) and (error.errno in _OF_THE_MACHINE or (error.errno in _OF_A_FILE and error.filename is not None)):
+        return Unable("file-not-written", f"{error.filename or 'A file of ours'}: {error.strerror}.",
+                      "What was completed before is as it was.", "make room, or let bitten write there, then try again")
+    return _not_understood(error) if isinstance(error, click.ClickException) else error
 
 
 def _not_understood(error: click.ClickException) -> BadInput:
@@ -77,11 +81,12 @@ def report(fault: Exception) -> int:
             click.echo(redact("".join(traceback.format_exception(fault))), err=True)
         click.echo(click.style("✗ ", fg="red") + f"This is a fault of bitten's own: {type(fault).__name__}.", err=True)
         click.echo("  The case is as it was after its last completed step.\n"
-                   f"  way out:  {_way(fault)}\n  [our-fault]", err=True)
+                   f"  way out:  {way_out(fault)}\n  [our-fault]", err=True)
     return OURS
 
 
-def _way(fault: Exception) -> str:
+def way_out(fault: Exception) -> str:
+    """What to do about a fault of ours, its report kept."""
     try:
         return f"paste {keep_report(_written(fault))} into a new issue"
     except Exception as second:  # a fault in the report must not hide the one that it is about

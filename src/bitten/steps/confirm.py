@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from bitten.core.case import PERSON_CHANNELS, Confirmation, Evidence, Hypothesis, Rejection, Scope, Verdict
+from bitten.core.case import PERSON_CHANNELS, Confirmation, Evidence, Hypothesis, Note, Rejection, Scope, Verdict
 from bitten.core.ladder import Case
 from bitten.core.ports import Person, Repo
 from bitten.core.trouble import BadInput, gate
@@ -21,6 +21,8 @@ def confirm(case: Case, wanted: str, person: Person, repo: Repo) -> Confirmation
          f"This came by {person.channel}.", f"in a terminal, type:  bitten confirm {wanted}")
     evidence = evidence_to_confirm(case, wanted)
     typed = person.ask(f"Which value of {evidence.deciding[0]} decided it?")
+    if by_agent(case, evidence.hypothesis):
+        person.show(f"  an agent proposed the scope below; the hypothesis names {', '.join(evidence.hypothesis.scope) or 'none'}")
     agreed = scope_from(person.ask("Scope of the fix (Enter accepts, or name others)", " ".join(_words(proposed(case, evidence, repo)))))
     return Confirmation(evidence, person.name, person.channel, typed, agreed, repo.snapshot())
 
@@ -60,8 +62,31 @@ def evidence_to_confirm(case: Case, wanted: str) -> Evidence:
     return evidence
 
 
+def suggested(case: Case, wanted: str, parts: Sequence[str], test: str, paths: Sequence[str]) -> Note:
+    """An agent's proposal of where the fix for a hypothesis may touch: what the person who confirms is shown first. It allows nothing.
+
+    Raises: BadInput `bad-scope`, `no-such-hypothesis`.
+    """
+    hypothesis, words = hypothesis_named(case, wanted), (*parts, test)
+    stray = [word for word in parts if is_test_path(word) or word.split(":")[0] not in paths]
+    if stray or not is_test_path(test) or any(re.search(r"[\s,]|^[/~]|(^|/)\.\.(/|$)", word) for word in words):
+        raise BadInput("bad-scope", f"{stray[0] if stray else test} can't stand in a scope.",
+                       "It names files of the project by their path from its root, and one test, in a file called like one.",
+                       "name the functions and the test:  src/data.py:DataLoader.__iter__ tests/test_data.py")
+    return Note("scope", f"{hypothesis.id}: {' '.join(words)}")
+
+
+def by_agent(case: Case, hypothesis: Hypothesis) -> Scope | None:
+    """What an agent proposed last; None where none did."""
+    start = f"{hypothesis.id}: "
+    said = [note.text.removeprefix(start) for note in case.notes if note.about == "scope" and note.text.startswith(start)]
+    return scope_from(said[-1]) if said else None
+
+
 def proposed(case: Case, evidence: Evidence, repo: Repo) -> Scope:
-    """The hypothesis' own scope, or the innermost function of the crash; and the test file that belongs to it."""
+    """What an agent proposed, else the hypothesis' own scope or the innermost function of the crash, and the test that belongs there."""
+    if suggestion := by_agent(case, evidence.hypothesis):
+        return suggestion
     parts = evidence.hypothesis.scope or _of_crash(case)
     return Scope(parts, test_path(parts[0].split(":")[0] if parts else "", repo.paths()))
 
