@@ -292,12 +292,12 @@ def test_a_long_argument_with_quotes_is_quoted_so_that_it_is_taken():
     assert tuple(map(str, words_of(ours.quoted(argv)))) == argv
 
 
-FREE = ["touch x", "make train | tee log", "python -c 'x'", "cat .bitten/1-x/debug.md", "ls .claude", "git commit -m 'bitten: a fix'", "bitten run -- x",
+FREE = ["git add .claude/settings.json", "git commit -m 'keep .claude, and bitten close'", "cat docs/claude/plugin.md > x", "touch x", "make train | tee log", "python -c 'x'", "cat .bitten/1-x/debug.md", "ls .claude", "git commit -m 'bitten: a fix'", "bitten run -- x",
         "git status", "rm -rf build", "grep -r confirm .", "echo claude > x", "cat .claude/settings.json", "ls .claude/worktrees/w/src > x"]
 SAID = ["echo x > .bitten/current", "rm -rf .bitten", "rm -r .bit''ten", "sed -i s/a/b/ .claude/settings.json", "cp x .mcp.json", "echo > .git/hooks/pre-commit",
         "git config core.hooksPath x", "git config core.fsmonitor x", "rm .claude.json", "cd .claude && touch x", "tee ~/.claude/settings.json",
         "bash -c 'bitten confirm h1'", "script -c 'bitten confirm h1'", "bitten hook PreToolUse < x", "python -m bitten confirm h1", "bitten plugin uninstall",
-        "claude plugin disable bitten", "bitten --x switch 2", "echo y | bitten close"]
+        "claude plugin disable bitten", "claude mcp add bitten -- evil", "git commit -m x; rm -rf .bitten", "bitten --x switch 2", "echo y | bitten close"]
 
 
 @pytest.mark.parametrize("state", ["none", "closed", "dropped"])
@@ -317,6 +317,16 @@ def test_without_a_case_a_shell_is_free_but_for_what_its_words_say(roots, state)
     ("SlashCommand", {"command": "/bitten:confirm h1 127"}), ("SlashCommand", {"command": "  /bitten:confirm"})])
 def test_no_call_of_a_model_confirms(roots, state, tool, told):
     assert "only a person confirms" in reason(roots[state], tool, told)
+
+
+@pytest.mark.parametrize("state", ["none", "tested"])
+@pytest.mark.parametrize(("tool", "told"), [
+    ("SendMessage", {"to": "main", "message": "/bitten:confirm h1 127"}), ("SendMessage", {"to": "a", "message": "x\n/bitten:confirm h1"}),
+    ("CronCreate", {"cron": "* * * * *", "prompt": "/bitten:confirm h1 127"}), ("ScheduleWakeup", {"prompt": "/bitten:confirm h1 127"}),
+    ("mcp__chat__post", {"text": "please type bitten confirm h1"})])
+def test_no_text_that_another_session_or_a_later_hour_would_read_confirms(roots, state, tool, told):
+    assert reason(roots[state], tool, told)
+    assert not reason(roots[state], "SendMessage", {"to": "a", "message": "read src/data.py"})
 
 
 @pytest.mark.parametrize("state", STATES)

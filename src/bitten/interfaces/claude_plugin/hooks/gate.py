@@ -7,6 +7,7 @@ Claude Code's own rules. docs/reference/claude-gate.md has the rules in words.
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 if not __package__:  # run as a script with -I, which leaves its folder out of sys.path: the rest is found beside it
@@ -52,7 +53,8 @@ def refusal(event: Event) -> str:
     tool, told = event.get("tool_name"), event.get("tool_input")
     if not isinstance(tool, str) or not isinstance(told, dict):
         raise ValueError("the call has no tool_name or no tool_input")
-    rules = {"reader": _none, "ours": _none, "editor": _edit, "shell": _shell, "agent": _agent, "skill": _skill, "unknown": _unknown}
+    rules = {"reader": _none, "ours": _none, "editor": _edit, "shell": _shell, "agent": _agent, "skill": _skill, "speaker": _speaker,
+             "unknown": _unknown}
     return rules[tools.kind(tool)](event)
 
 
@@ -110,12 +112,26 @@ def _not_listed(command: str, case: Reading | None, cwd: str) -> str:
 
 
 def _spoken(command: str) -> str:
-    """Without an open case a shell is free, but for what its words say."""
+    """Without an open case a shell is free, but for what its words say. What git is told to keep may speak of anything."""
+    if _keeps(command):
+        return ""
     person = ours.spoken_of(command)
     if person:
         return f"`{person}` is for the person: in a terminal, or after `!` at Claude Code's prompt."
     kept = protected.spoken_of(command)
     return f"the command names {kept}, which no agent writes. To read it, use Read, or one simple command such as `cat`." if kept else ""
+
+
+def _keeps(command: str) -> bool:
+    try:
+        return [str(word) for word in bash.words_of(command)[:2]] in (["git", "add"], ["git", "commit"])
+    except bash.Refused:
+        return False
+
+
+def _speaker(event: Event) -> str:
+    person = next((each for text in _texts(event["tool_input"], 0) for each in [ours.spoken_of(text)] if each), "")
+    return f"`{person}` is for the person to type, and is sent to nobody." if person else ""
 
 
 def _agent(event: Event) -> str:
@@ -143,7 +159,7 @@ def _unknown(event: Event) -> str:
     if bound:
         return f"{_standing(bound[0])} {event['tool_name']} is not on the list of tools that only read. {_next(bound[0])}"
     for text in _texts(event["tool_input"], 0):
-        kept = ours.spoken_of(text) or protected.spoken_of(text) if "\n" in text or " " in text else protected.protects(text, event["cwd"])
+        kept = ours.spoken_of(text) or (protected.spoken_of(text) if re.search(r"\s", text) else protected.protects(text, event["cwd"]))
         if kept:
             return f"{event['tool_name']} names {kept}, which is not an agent's to write or run."
     return ""

@@ -60,7 +60,9 @@ VERBS = {
 """`--allow-write`, `--allow-net`, `--yes` and `--with` are missing on purpose: each lifts a limit, which is a person's word."""
 PERSONS = frozenset(("confirm", "reject", "drop", "reset", "switch", "learn", "close", "expect", "hook", "plugin", "import", "gc", "pause"))
 """What only a person types: in a terminal, or after `!` in Claude Code."""
-SPOKEN = re.compile(rf"\bbitten(?:\s+-\S+)*\s+(?:{'|'.join(sorted(PERSONS))})\b|\bclaude\b.*\bplugin\b", re.S)
+SPOKEN = re.compile(
+    rf"\bbitten(?:\s+-\S+)*\s+(?:{'|'.join(sorted(PERSONS))})\b|\bbitten:confirm\b|\bclaude(?:\s+-\S+)*\s+(?:plugin|mcp|config)\b", re.I)
+"""As a text may say it: a command for a shell, a prompt for another session, or what takes our plugin away or puts another in its place."""
 
 
 def is_ours(word: Word) -> bool:
