@@ -17,7 +17,8 @@ class Settings:
     `lessons`: the file that "Things that have bitten us" stands in. `timeout`: seconds for one run in a copy; 0 means
     five times the failing run, one minute at least. `keep_mib`: what the cases of a project may take on disk. `hang_after`: how long a
     command may print nothing and use no CPU until it is ended as hung, in seconds or as "5m"; 0 means ten minutes in CI, else never.
-    `reproducer`: whether `run` looks for a program of ten lines that fails alike.
+    `reproducer`: whether `run` looks for a program of ten lines that fails alike. `agent_seconds`, `agent_turns`, `agent_dollars`: what one
+    session of an agent may take, unless `--seconds`, `--turns` or `--dollars` say otherwise. `agent_model`: its model; empty for its own.
     """
 
     budget: float = 60.0
@@ -27,6 +28,10 @@ class Settings:
     keep_mib: float = 1024.0
     hang_after: float | str = 0.0
     reproducer: bool = True
+    agent_seconds: float = 600.0
+    agent_turns: int = 30
+    agent_dollars: float = 2.0
+    agent_model: str = ""
 
 
 def settings(root: Path) -> Settings:

@@ -9,12 +9,14 @@ import pytest
 from tests.adapters.project import DATA, FIXED, TEST, git, repo, write
 
 from bitten.adapters.agents import handover
-from bitten.adapters.agents.handover import Handover, files_of, refuse_links
+from bitten.adapters.agents.handover import Handover, refuse_links
+from bitten.adapters.agents.workplace import Edit
 from bitten.core.case import Scope
 from bitten.core.trouble import Refused
 
 SCOPE = Scope(("src/data.py:DataLoader.__iter__", "src/other.py"), "tests/unit/test_data.py")
 FILES = {"src/data.py": FIXED.encode(), "tests/unit/test_data.py": TEST.encode()}
+EDITS = {"src/data.py": Edit(DATA.encode(), FIXED.encode()), "tests/unit/test_data.py": Edit(None, TEST.encode())}
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def desk(root, tmp_path):
 
 @pytest.fixture
 def put(desk):
-    return desk.planned(FILES, 0, "scripted")[0]
+    return desk.planned(EDITS, 0, "scripted")[0]
 
 
 def there(root):
@@ -32,7 +34,7 @@ def there(root):
 
 
 def test_what_is_planned_is_shown_and_writes_nothing(desk, root):
-    found, difference = desk.planned(FILES, 0, "scripted")
+    found, difference = desk.planned(EDITS, 0, "scripted")
     assert difference.touches == ("src/data.py:DataLoader.__iter__", "tests/unit/test_data.py")
     assert "+            yield self.items[start:start + 2]" in difference.patch
     assert git(root, "status", "--porcelain") == "" and desk.known() is None and found.folders == ("tests", "tests/unit")
@@ -57,6 +59,15 @@ def test_what_the_person_changed_is_never_written_over(desk, put, root):
     with pytest.raises(Refused):
         desk.put(put)
     assert there(root) == {"src/data.py": DATA.encode(), "tests/unit/test_data.py": b"theirs\n"} and desk.known() is None
+
+
+def test_what_the_person_changed_before_it_was_planned_is_seen_too(desk, root):
+    for path in EDITS:
+        write(root, {path: "theirs\n"})
+        with pytest.raises(Refused) as refused:
+            desk.planned(EDITS, 0, "scripted")
+        assert refused.value.slug == "tree-moved" and path in refused.value.what
+        write(root, {"src/data.py": DATA})
 
 
 def test_what_the_person_changed_afterwards_is_not_taken_back(desk, put, root):
@@ -93,9 +104,7 @@ def test_killed_between_two_files_it_is_gone_on_with_or_undone(desk, put, root, 
 
 def test_an_untracked_file_that_may_hold_a_secret_is_not_held(desk, root):
     write(root, {"src/other.py": "password = 'hunter2'\n"})
-    found, _ = desk.planned(FILES, 0, "scripted")
-    assert not desk.holds(found, "src/other.py", b"password = 'hunter2'\n")
-    assert desk.holds(found, "src/data.py", DATA.encode()) and desk.holds(found, "tests/unit/test_data.py", None)
+    assert desk.unkept(SCOPE.files) == ["src/other.py"]
 
 
 def test_a_record_that_is_none_and_trees_that_are_gone_hold_up_nothing(desk, put, root):
@@ -108,7 +117,7 @@ def test_a_record_that_is_none_and_trees_that_are_gone_hold_up_nothing(desk, put
 
 def test_links_in_scope_are_refused_before_anything_is_asked(root, tmp_path):
     refuse_links(root, SCOPE)
-    assert files_of(SCOPE) == ("src/data.py", "src/other.py", "tests/unit/test_data.py")
+    assert SCOPE.files == ("src/data.py", "src/other.py", "tests/unit/test_data.py")
     cases = {"link.py": lambda path: path.symlink_to(root / "old.txt"), "hard.py": lambda path: os.link(root / "old.txt", path),
              "way": lambda path: path.symlink_to(tmp_path), "pipe": os.mkfifo, "made": os.mkdir}
     for name, make in cases.items():

@@ -10,7 +10,7 @@ import pytest
 from tests.adapters.project import DATA, every_file, git, repo, write
 
 from bitten.adapters import places
-from bitten.adapters.agents.workplace import LARGEST, Changed, workplace
+from bitten.adapters.agents.workplace import LARGEST, Changed, Edit, workplace
 from bitten.adapters.redact import redact
 from bitten.core.trouble import Refused
 
@@ -137,7 +137,8 @@ def test_a_change_comes_back_into_the_real_text(root, scratch):
     with opened(root) as place:
         file = place.folder / "src/data.py"
         file.write_text(file.read_text("utf-8").replace("start + 1", "start + 2"), "utf-8")
-        assert place.brought(Changed("src/data.py", "changed")) == (SECRET + DATA.replace("start + 1", "start + 2")).encode()
+        assert place.brought(Changed("src/data.py", "changed")) == Edit(
+            (SECRET + DATA).encode(), (SECRET + DATA.replace("start + 1", "start + 2")).encode())
         file.write_text(file.read_text("utf-8").replace("‹", "x‹"), "utf-8")
         with pytest.raises(Refused) as refused:
             place.brought(Changed("src/data.py", "changed"))

@@ -9,7 +9,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from bitten.core.noun import noun
 from bitten.core.ports import Difference
 from bitten.core.trouble import Refused, Trouble
 
-from .workplace import NOT_THEIRS, moved
+from .workplace import NOT_THEIRS, Edit, moved
 
 Files = Mapping[str, bytes | None]
 
@@ -45,7 +45,7 @@ class Put:
 
 def refuse_links(root: Path, scope: Scope) -> None:
     """Raises: Refused `scope-is-a-link`, for a file whose change would be one of another file too, or that lies elsewhere."""
-    for path in files_of(scope):
+    for path in scope.files:
         parts = Path(path).parts
         if path.startswith("/") or ".." in parts or NOT_THEIRS & {part.casefold() for part in parts}:
             raise Refused("scope-is-protected", f"{path} is no place for an agent's fix.", "It lies outside the project, or holds a gate.",
@@ -53,11 +53,6 @@ def refuse_links(root: Path, scope: Scope) -> None:
         if why := _is_a_link(root, parts):
             raise Refused("scope-is-a-link", f"{path} {why}.", "A change of it would change what lies elsewhere.",
                           "mend it by hand, or name the file that is meant:  bitten fix --scope FILE[:NAME]")
-
-
-def files_of(scope: Scope) -> tuple[str, ...]:
-    """The files that a fix may touch, its test last."""
-    return tuple(dict.fromkeys((*(part.partition(":")[0] for part in scope.parts), scope.test)))
 
 
 def _is_a_link(root: Path, parts: tuple[str, ...]) -> str:
@@ -83,16 +78,22 @@ class Handover:
     repo: GitRepo
     record: Path
 
-    def planned(self, files: Files, withdrawals: int, by: str) -> tuple[Put, Difference]:
-        """The tree as it stands, and as it would be with these files. Writes nothing of the person's."""
+    def planned(self, edits: Mapping[str, Edit], withdrawals: int, by: str) -> tuple[Put, Difference]:
+        """The tree as it stands, and as it would be with these. Writes nothing of the person's.
+
+        Raises: Refused `tree-moved`, where a file is no longer what the edit was made of.
+        """
         before = self.repo.snapshot()
-        after = amended(self.repo.store, before, files)
-        folders = tuple(_missing_folders(self.root, files))
+        for path, data in self.repo.files_at(before, edits).items():
+            if data != edits[path].was:
+                raise moved(path)
+        after = amended(self.repo.store, before, {path: edit.new for path, edit in edits.items()})
+        folders = tuple(_missing_folders(self.root, edits))
         return Put(before, after, withdrawals, by, os.getpid(), folders), self.repo.difference(before, after)
 
-    def holds(self, put: Put, path: str, data: bytes | None) -> bool:
-        """Whether the photograph before has these bytes: what may hold a secret is not photographed, and could not be taken back."""
-        return self.repo.files_at(put.before, [path])[path] == data
+    def unkept(self, paths: Iterable[str]) -> list[str]:
+        """Files that a photograph does not have as they are, such as untracked ones with a secret: these could not be taken back."""
+        return [path for path, data in self.repo.files_at(self.repo.snapshot(), paths).items() if data != self._now(path)]
 
     def put(self, put: Put) -> None:
         """Raises: Refused `tree-moved`, before anything is written, where a file is no longer what it was."""
@@ -171,7 +172,7 @@ def _new_name(place: Path, pid: int) -> Path:
     return place.with_name(f".{place.name}.{pid}")
 
 
-def _missing_folders(root: Path, files: Files) -> Iterator[str]:
+def _missing_folders(root: Path, files: Iterable[str]) -> Iterator[str]:
     """Outermost first."""
     above = dict.fromkeys(str(folder) for path in files for folder in reversed(Path(path).parents))
     yield from (folder for folder in above if not (root / folder).exists())

@@ -50,6 +50,14 @@ class Changed:
     how: str
 
 
+@dataclass(frozen=True)
+class Edit:
+    """The bytes of a real file as they were copied, and as they would be; None where there is none."""
+
+    was: bytes | None
+    new: bytes | None
+
+
 @dataclass
 class Workplace:
     """`left_out` says of each path why the agent does not have it."""
@@ -141,21 +149,21 @@ class Workplace:
         """One that holds a file of ours, or anything at all: then that is told by its own name."""
         return any((self.folder / path).iterdir()) or any(name.startswith(f"{path}/") for name in (*self.files, *self.links))
 
-    def brought(self, change: Changed) -> bytes | None:
-        """What the real file would be with this change, None for none.
+    def brought(self, change: Changed) -> Edit:
+        """What the real file would be with this change.
 
         Raises: Refused `fix-touches-a-secret`, `fix-is-no-text`; `tree-moved` where the real file is no longer what was copied.
         """
         known = self.files.get(change.path)
-        if change.how == "removed":
-            return None
+        if change.how == "removed" and known:
+            return Edit(self._real(change.path, known).encode(), None)
         if change.how not in ("new", "changed", "mode"):
             raise _no_text(change, f"It is there as a {change.how}.")
         new = self._text(change)
         if known is None:
-            return restored(change.path, "", "", new).encode()
+            return Edit(None, restored(change.path, "", "", new).encode())
         real = self._real(change.path, known)
-        return restored(change.path, real, self.redact(real), new).encode()
+        return Edit(real.encode(), restored(change.path, real, self.redact(real), new).encode())
 
     def _text(self, change: Changed) -> str:
         try:

@@ -14,7 +14,7 @@ from bitten.core.next import undecided
 from bitten.core.ports import Allowed
 from bitten.core.trouble import BadInput, gate
 from bitten.interfaces import text, trials
-from bitten.interfaces.commands import options
+from bitten.interfaces.commands import driven, options
 from bitten.interfaces.wiring import House, OpenCase, redact
 from bitten.steps import check as checking
 from bitten.steps import confirm as confirming
@@ -26,20 +26,27 @@ from bitten.steps.suspect import suspect as suspecting
 @click.command()
 @options.case
 @click.option("--all", "everything", is_flag=True, help="Show every hypothesis, not only the first three.")
-def diagnose(number: int | None, everything: bool) -> None:
+@driven.options
+def diagnose(number: int | None, everything: bool, driving: driven.Driving | None) -> None:
     """Form ranked hypotheses, and run the checks that may start without asking.
+
+    With --with an agent proposes them too, in a redacted copy that it can only read; bitten runs their checks as it runs its own.
 
     \b
     bitten diagnose
     bitten diagnose --all
+    bitten diagnose --with claude --dollars 0.50
+    bitten diagnose --with claude --dry-run
     """
+    if driving:
+        return driven.diagnose(number, everything, driving)
     opened = House.here().case(number)
     with opened.visited("diagnose"):
         _within_the_hour(opened)
         opened.add(diagnosing(opened.case, opened.house.knowledge))
         if not trials.costs(opened, undecided(opened.case)):
             trials.run(opened, [each for each in rank.to_run(opened.case) if not each.generic])
-    click.echo(opened.shown(everything))
+    return click.echo(opened.shown(everything))
 
 
 @click.command()

@@ -12,7 +12,7 @@ from bitten.core.ports import Allowed
 from bitten.core.proof import Closing
 from bitten.core.trouble import BadInput
 from bitten.interfaces import text, trials
-from bitten.interfaces.commands import options
+from bitten.interfaces.commands import driven, options
 from bitten.interfaces.commands.gc import after_a_case
 from bitten.interfaces.wiring import House, OpenCase
 from bitten.steps import close as closing
@@ -25,14 +25,22 @@ from bitten.steps.verify import interpreter
 @click.command()
 @click.option("--scope", multiple=True, metavar="FILE[:NAME]", help="Where the fix may touch, instead of what was agreed; may be repeated.")
 @click.option("--test", default="", metavar="PATH", help="The file that the fix's test is added to.")
+@click.option("--yes", is_flag=True, help="With --with: put its fix into the tree without asking.")
+@driven.options
 @options.case
-def fix(scope: tuple[str, ...], test: str, number: int | None) -> None:
+def fix(scope: tuple[str, ...], test: str, yes: bool, driving: driven.Driving | None, number: int | None) -> None:
     """Open the way to the fix, and say what it may touch. The edit is yours.
+
+    With --with an agent makes it in a redacted copy: what lies in scope is shown, put into the tree when you agree, and proven as
+    `bitten verify` does; where the proof fails it is taken back, and a fresh session is told why, once.
 
     \b
     bitten fix
     bitten fix --scope src/data.py:DataLoader.__iter__ --test tests/unit/test_data.py
+    bitten fix --with claude
     """
+    if driving:
+        return driven.fix(number, scope, test, yes, driving)
     opened = House.here().case(number)
     with opened.visited("fix"):
         rescope = fixing.fix(opened.case, scope, test, opened.budget)
@@ -40,7 +48,7 @@ def fix(scope: tuple[str, ...], test: str, number: int | None) -> None:
     agreed = opened.case.scope
     assert agreed is not None
     click.echo(f"Change only:  {', '.join(agreed.parts)}\nAdd a test to:  {agreed.test}\nDo not refactor anything else.\n")
-    click.echo(opened.following())
+    return click.echo(opened.following())
 
 
 @click.command()

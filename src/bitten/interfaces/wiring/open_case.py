@@ -201,6 +201,10 @@ class OpenCase:
         """Every command ends with a visit: where none is last, one was killed, perhaps before it wrote what stands beside the journal."""
         if isinstance(self.journal.entries()[-1].event, Visit):
             return
+        if (self.folder.path / "put.json").exists():
+            from bitten.interfaces.driving import taken_back_if_refuted
+
+            taken_back_if_refuted(self)
         for link in self.case.links:
             if isinstance(link, Verification):
                 self.keep_proof(link)
