@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from bitten.core import rank
+from bitten.core.case import Hypothesis
 from bitten.core.next import next_step
 from bitten.core.prediction import Json
-from bitten.core.trouble import BadInput
+from bitten.core.trouble import BadInput, Refused
 from bitten.interfaces import text, trials
 from bitten.interfaces.commands.cases import plain
 from bitten.interfaces.quoting import HOW, quoted
@@ -28,8 +30,9 @@ from .agent import Agent, Place, guard
 from .arguments import faults
 from .tools import BY_NAME
 
-PAGE, MOST, SHOWN = 12_000, 20_000, 12
-"""Characters of a page of output, and of words; hypotheses that are told. Some clients cut off what is longer, and none says so."""
+PAGE, MOST, SHOWN, TRIES = 12_000, 20_000, 12, 20
+"""Characters of a page of output, and of words; hypotheses that are told; times that others may be quicker. Some clients cut off what is
+longer, and none says so."""
 TOOL_FOR = {"check": "run_check", "diagnose": "propose_hypotheses", "suspect": "propose_hypotheses", "verify": "verify"}
 """Which tool does the next thing; what none does, a person types."""
 
@@ -108,21 +111,39 @@ def _page(whole: str, offset: int) -> tuple[str, dict[str, Json]]:
 
 
 def _propose_hypotheses(place: Place, agent: Agent, arguments: Arguments) -> Told:
-    opened = place.case()
-    with opened.visited("propose"):
-        within_the_hour(opened.case, opened.budget)
-        said_what_was_expected(opened.case)
-        new = hypotheses_from(opened.case, arguments, agent.name, _probes(place), redact)
-        guard(opened, agent)
-        for each in new:
-            opened.add(with_evidence_at_hand(opened.case, each))
-    known = {each.id: verdict.value if (verdict := opened.case.verdict(each)) else "untested" for each in new}
-    words = "\n".join(f"{each.id}: {each.claim}: {known[each.id]}" for each in new) or "Known already; nothing was added."
+    taken: list[Hypothesis] = []
+    for _ in range(TRIES):
+        opened = place.case()
+        with _renumbering(), opened.visited("propose"):
+            for each in _new(opened, agent, arguments):
+                opened.add(with_evidence_at_hand(opened.case, each))
+                taken.append(each)
+            break
+    known = {each.id: verdict.value if (verdict := opened.case.verdict(each)) else "untested" for each in taken}
+    words = "\n".join(f"{each.id}: {each.claim}: {known[each.id]}" for each in taken) or "Known already; nothing was added."
     return Told(f"{words}\n\n{_following(opened)}", {"accepted": known, **_next(opened)})
 
 
-def _probes(place: Place) -> tuple[str, ...]:
-    return tuple(path.parent.name for path in place.knowledge.probe_paths())
+def _new(opened: OpenCase, agent: Agent, arguments: Arguments) -> Sequence[Hypothesis]:
+    within_the_hour(opened.case, opened.budget)
+    said_what_was_expected(opened.case)
+    new = hypotheses_from(opened.case, arguments, agent.name, _probes(opened), redact)
+    guard(opened, agent)
+    return new
+
+
+@contextmanager
+def _renumbering() -> Iterator[None]:
+    """Another session took the number meanwhile: what is not in the case yet is numbered anew."""
+    try:
+        yield
+    except Refused as why:
+        if why.slug != "hypothesis-id-taken":
+            raise
+
+
+def _probes(opened: OpenCase) -> tuple[str, ...]:
+    return tuple(path.parent.name for path in opened.house.knowledge.probe_paths())
 
 
 def _run_check(place: Place, agent: Agent, arguments: Arguments) -> Told:

@@ -1,0 +1,75 @@
+"""Bad weather around `bitten mcp` and the real CLI: a session that is killed amid a check, and two sessions on one case."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+
+import pytest
+
+from bitten.testing.scripted_api import ScriptedAPI
+from tests.claude.stage import Stage, cli, staged
+from tests.claude.test_mcp import OPTIONS
+from tests.mcp_wire import FOUND, OTHER, project_files, running, until
+from tests.stories import Project, captured
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_session_that_is_ended_amid_a_check_leaves_nothing_that_runs_and_the_case_as_it_was(tmp_path, number):
+    word = f"waits-{uuid.uuid4().hex}"
+    waits = {**FOUND, "look": f"{sys.executable} waits.py {word}"}
+    steps = [{"tool": "mcp__bitten__propose_hypotheses", "input": {"hypotheses": [waits, OTHER]}}, {"tool": "mcp__bitten__run_check"}]
+    with staged(tmp_path, project_files(**{"waits.py": "import time\ntime.sleep(600)\n"}), steps) as stage:
+        captured(stage.project).bitten("expect", "eight rows in two windows")
+        session = subprocess.Popen([str(cli()), "-p", "Find the cause.", *OPTIONS], cwd=stage.project.root, env=stage.project.env,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: running(f"waits.py {word}".replace(" ", "\0")), "the check did not start")
+        session.send_signal(number)
+        session.wait(60)
+        until(lambda: not running(word), "a process of the copy lives on")
+        server = "bitten.interfaces.mcp"
+        until(lambda: not any(_is_of(stage.project, pid) for pid in running(server)), "a server lives on")
+        shown = stage.project.show()
+        assert [each["verdict"] for each in shown["hypotheses"] if each["source"] == "agent:claude-code"] == [None, "refutes"]
+        assert stage.api.strangers == []
+
+
+def _is_of(project: Project, pid: int) -> bool:
+    done = subprocess.run(["readlink", f"/proc/{pid}/cwd"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() == str(project.root)
+
+
+def test_two_sessions_on_one_case_lose_nothing_of_each_other(tmp_path):
+    def proposal(name: str) -> dict[str, object]:
+        return {"hypotheses": [{**FOUND, "claim": f"{FOUND['claim']}, says {name}", "look": f"{FOUND['look']} {name}"},
+                               {**OTHER, "claim": f"{OTHER['claim']}, says {name}", "look": f"{FOUND['look']} other {name}"}]}
+
+    said = {}
+    with staged(tmp_path, project_files()) as stage:
+        captured(stage.project).bitten("expect", "eight rows in two windows")
+
+        def session(name: str) -> None:
+            proposes = {"tool": "mcp__bitten__propose_hypotheses", "input": proposal(name)}
+            steps = [proposes, {"tool": "mcp__bitten__run_check"}, {"text": "done"}]
+            with ScriptedAPI(steps) as api:
+                env = {**stage.project.env, "ANTHROPIC_BASE_URL": api.url}
+                words = [str(cli()), "-p", "Find the cause.", "--output-format", "json", *OPTIONS]
+                done = subprocess.run(words, cwd=stage.project.root, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                                      timeout=200, check=False)
+                said[name] = json.loads(done.stdout), [each.last_result for each in api.turns], api.strangers
+
+        threads = [threading.Thread(target=session, args=(name,)) for name in ("one", "two")]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        for result, heard, strangers in said.values():
+            assert result["is_error"] is False and '"accepted"' in heard[1] and '"supports"' in heard[2] and strangers == []
+        shown = stage.project.show()
+        claims = {each["claim"].rpartition(" ")[2]: each for each in shown["hypotheses"] if each["source"] == "agent:claude-code"}
+        assert set(claims) == {"one", "two"} and len(shown["hypotheses"]) == len({each["id"] for each in shown["hypotheses"]})
+        assert len(shown["sessions"]) == 2 and isinstance(stage, Stage)
