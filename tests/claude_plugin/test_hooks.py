@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import bitten
+from bitten.interfaces.claude_code import stopping
 from tests.claude.plugin import checked, events, remembered
 from tests.stories import Project, windows_project
 
@@ -124,14 +125,16 @@ def test_status_gives_the_model_where_the_case_stands(case):
     ("Shall I call it fixed?", False),
     ("The evidence is in; that's all for this turn.", False),
 ])
-def test_a_claim_that_nothing_bears_is_sent_back_once(case, words, is_claim):
-    session = f"claims-{abs(hash(words))}"
-    said = told(case, "Stop", session, last_assistant_message=words, stop_hook_active=False)
-    assert (said.get("decision") == "block") is is_claim
-    if is_claim:
-        assert "no cause is confirmed" in said["reason"]
-        again = told(case, "Stop", session, last_assistant_message=words, stop_hook_active=True)
-        assert "decision" not in again and "no cause is confirmed" in again["systemMessage"]
+def test_a_claim_is_told_from_a_not_a_condition_and_a_question(words, is_claim):
+    assert stopping.claims(words, stopping.CAUSE) is is_claim
+
+
+def test_a_claim_that_nothing_bears_is_sent_back_once(case):
+    said = told(case, "Stop", "claims", last_assistant_message="I have fixed the slicing.", stop_hook_active=False)
+    assert said["decision"] == "block" and "no cause is confirmed" in said["reason"]
+    again = told(case, "Stop", "claims", last_assistant_message="I have fixed the slicing.", stop_hook_active=True)
+    assert "decision" not in again and "no cause is confirmed" in again["systemMessage"]
+    assert told(case, "Stop", "claims", last_assistant_message="The evidence supports it.") == {"model": ""}
 
 
 def test_a_running_job_is_not_finished(case):
@@ -144,7 +147,7 @@ def test_a_running_job_is_not_finished(case):
 
 def test_a_failing_command_is_offered_as_a_case_once_a_signature(case):
     def ran(command: str, error: str = TRACE) -> dict:
-        return told(case, "PostToolUseFailure", "offers", tool_name="Bash", tool_input={"command": command}, error=error, is_interrupt=False)
+        return told(case, "PostToolUseFailure", "offers", tool_name="Bash", tool_input={"command": command}, error=error)
 
     said = ran("python main.py --fast")
     assert "bitten run -- python main.py --fast" in said["model"] and "KeyError: 'rows'" in said["systemMessage"]
@@ -202,5 +205,5 @@ def test_a_broken_case_is_said_and_confirms_nothing(tmp_path):
     journal = project.case() / "events.jsonl"
     journal.write_text(journal.read_text("utf-8").replace('"rows":7', '"rows":6'), "utf-8")
     said = typed(project, f"bitten:confirm {name}")
-    assert (said["decision"] == "block" and "Nothing was confirmed" in said["reason"]) or "[" in said["reason"]
+    assert said["decision"] == "block" and "[journal-altered]" in said["reason"]
     assert "failed" in told(project, "SessionStart", source="startup").get("systemMessage", "")

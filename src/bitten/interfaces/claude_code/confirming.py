@@ -37,8 +37,9 @@ def answer(call: Call, line: str) -> Answer:
     opened = call.house(Scribe(PROMPT, _answers(typed))).case()
     evidence = confirming.evidence_to_confirm(opened.case, name)
     seen = _shown(opened, evidence)
-    if not typed or not _was_shown(call, opened, evidence, seen):
-        return keeps(seen + _again(typed))
+    was_shown = _was_shown(call, opened, evidence, seen)
+    if not typed or not was_shown:
+        return keeps(seen + _again(evidence.hypothesis.id, typed))
     return _confirmed(opened, evidence)
 
 
@@ -68,10 +69,10 @@ def _shown(opened: OpenCase, evidence: Evidence) -> str:
     return redact(f"{click.unstyle(text.evidence(evidence))}\n  scope           {' '.join((*scope.parts, scope.test))}{whose}")
 
 
-def _again(typed: list[str]) -> str:
-    first = "\n\nIt had not been shown in this session. Read it, then type that again." if typed else ""
-    return (f"{first}\n\nNothing is confirmed yet. If that is the cause, add the value that decided it (at the arrow) to the line:  "
-            "/bitten:confirm H VALUE\nThe scope is accepted with it; another one goes after the value:  VALUE FILE:NAME … TEST_FILE")
+def _again(name: str, typed: list[str]) -> str:
+    first = "It had not been shown in this session. " if typed else ""
+    return (f"\n\n{first}Nothing is confirmed yet. If that is the cause, type the value that decided it, which stands at the arrow:\n"
+            f"  /bitten:confirm {name} VALUE\nThe scope is accepted with it; another one goes after the value:  VALUE FILE:NAME … TEST_FILE")
 
 
 def _was_shown(call: Call, opened: OpenCase, evidence: Evidence, seen: str) -> bool:

@@ -16,8 +16,8 @@ from bitten.interfaces.wiring import OpenCase, redact
 
 ONCE = 1
 """Times that one and the same state of a case sends a session back."""
-_CAUSE = re.compile(r"\b(fixed|resolved|solved|confirmed|root cause (is|was)|works? (now|again))\b", re.I)
-_DONE = re.compile(_CAUSE.pattern + r"|\b(done|completed?|finished|works? (correctly|fine)|all set|passes|should (now )?work)\b", re.I)
+CAUSE = re.compile(r"\b(fixed|resolved|solved|confirmed|root cause (is|was)|works? (now|again))\b", re.I)
+DONE = re.compile(CAUSE.pattern + r"|\b(done|completed?|finished|works? (correctly|fine)|all set|passes|should (now )?work)\b", re.I)
 _NOT = re.compile(r"\b(not|never|no|none|nothing|cannot|until|unless|once|if|when|before|after|will|would|should be|to be|please|type|ask|"
                   r"await\w*|wait\w*)\b|n['’]t\b|\?\s*$", re.I)
 
@@ -30,11 +30,11 @@ def answer(call: Call) -> Answer:
     said, case = str(call.told.get("last_assistant_message") or ""), opened.case
     is_helper = call.event == "SubagentStop"
     running = _running(call)
-    if running and not is_helper and claims(said, _DONE):
+    if running and not is_helper and claims(said, DONE):
         return _sent_back(call, opened, f"bitten: {running} is still running, so how it ends is not known; a running job is not finished.")
-    if case.step in (Step.CONFIRMED, Step.FIXED) and claims(said, _CAUSE if is_helper else _DONE):
+    if case.step in (Step.CONFIRMED, Step.FIXED) and claims(said, CAUSE if is_helper else DONE):
         return _sent_back(call, opened, _unproven(case, opened))
-    if case.step < Step.CONFIRMED and claims(said, _CAUSE):
+    if case.step < Step.CONFIRMED and claims(said, CAUSE):
         return _sent_back(call, opened, _unconfirmed(case, opened))
     return tells(call.event, person=f"bitten: {running} is still running") if running and not is_helper else {}
 
