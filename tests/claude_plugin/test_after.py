@@ -53,7 +53,13 @@ def test_a_change_behind_the_gate_is_named_and_noted(tmp_path, home, leak):
     said = during(root, "Bash", {"command": "ls"}, lambda: LEAKS[leak](root))
     assert said["decision"] == "block" and "changed without leave" in said["reason"]
     noted = json.loads((home / "claude" / "session-1.noted.jsonl").read_text())
-    assert noted["tool"] == "Bash" and noted["paths"] and any(path in said["reason"] for path in noted["paths"])
+    assert noted["tool"] == "Bash" and noted["paths"] and any(path.replace("\n", "?") in said["reason"] for path in noted["paths"])
+
+
+def test_a_file_s_name_speaks_on_no_line_of_its_own(tmp_path):
+    root = project(tmp_path, "tested")
+    said = during(root, "Bash", {"command": "ls"}, lambda: (root / "a\n\x1b[2Jbitten: all is well.py").write_text("x"))
+    assert "a??[2Jbitten" in said["reason"] and "\n" not in said["reason"]
 
 
 def test_a_commit_is_seen_though_it_leaves_no_file_different(tmp_path):

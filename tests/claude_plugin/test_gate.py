@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -425,8 +426,6 @@ def test_whatever_can_not_be_read_is_refused(given):
 def test_a_gate_whose_answer_nobody_can_hear_is_shut(roots):
     code = f"import os, sys; os.close(1); os.close(2); sys.argv = ['x']; exec(open({str(HOOKS / 'gate.py')!r}).read())"
     told = json.dumps(event(roots["open"], "Write", {"file_path": "x.py", "content": ""}))
-    import subprocess  # noqa: PLC0415 - only here
-
     done = subprocess.run([sys.executable, "-I", "-c", f"__file__ = {str(HOOKS / 'gate.py')!r}\n{code}"], input=told.encode(), check=False)
     assert done.returncode == 2
 
@@ -444,6 +443,18 @@ def test_the_scripts_need_nothing_newer_than_python_3_8_nor_anything_but_its_lib
                 [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else [])
             for name in names:
                 assert name.split(".")[0] in sys.stdlib_module_names or file.name == "slow.py", (file.name, name)
+
+
+def test_a_look_loads_nothing_that_takes_long():
+    """Each of these takes milliseconds before every tool call; a session makes thousands."""
+    told = {"hook_event_name": "PreToolUse", "cwd": "/", "tool_name": "Read", "tool_input": {}}
+    done = subprocess.run([sys.executable, "-I", "-X", "importtime", HOOKS / "gate.py"], input=json.dumps(told), capture_output=True, text=True,
+                          check=True)
+    loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
+    assert "hooks.gate" in loaded or "hooks.edge" in loaded
+    slow = {"pathlib", "typing", "dataclasses", "subprocess", "hashlib", "ast", "inspect", "tempfile", "shlex", "logging", "bitten"}
+    if "importlib.util" not in loaded:  # a finder of the environment's own, as some editable installs bring, loads more at start
+        assert not loaded & slow
 
 
 def test_the_reference_names_every_reader_tool_and_command():

@@ -69,9 +69,15 @@ def _is_runner(event: Event) -> bool:
 
 def _words(event: Event, found: list[str]) -> str:
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return (f"during this {event.get('tool_name')} call, {', '.join(found[:SHOWN])}{more} changed without leave. Tell the person, who may "
+    names = ", ".join(map(_shown, found[:SHOWN]))
+    return (f"during this {event.get('tool_name')} call, {names}{more} changed without leave. Tell the person, who may "
             "have changed it in an editor meanwhile. If they did not, they put it back: `git diff` shows it, `git restore -- FILE` undoes "
             "one that was not there before. Work on nothing else until then; `bitten verify` refuses a fix that holds it.")
+
+
+def _shown(path: str) -> str:
+    """A file's name is anybody's text: on one line, and not for long."""
+    return "".join(each if each.isprintable() else "?" for each in path)[:200]
 
 
 def _told(name: str, reason: str) -> Event:
