@@ -1,10 +1,12 @@
-"""Writes docs/reference/commands.md from the command line itself, or (`--check`) says whether it is current."""
+"""Writes the pages of docs/reference that the code itself knows, commands.md and mcp.md, or (`--check`) says whether they are current."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,8 +14,10 @@ os.environ["COLUMNS"] = "100"
 
 from bitten.adapters.config import Settings
 from bitten.interfaces.cli import COMMANDS, cli
+from bitten.interfaces.mcp.protocol import HANDSHAKE, MODERN
+from bitten.interfaces.mcp.tools import INSTRUCTIONS, TOOLS
 
-PAGE = Path(__file__).parent.parent / "docs" / "reference" / "commands.md"
+DOCS = Path(__file__).parent.parent / "docs" / "reference"
 VARIABLES = {
     "BITTEN_REPRODUCER": "`0` asks `run` not to look for a reproducer.",
     "BITTEN_SANDBOX": "`clone` asks for throw-away copies that need no namespaces.",
@@ -24,7 +28,7 @@ VARIABLES = {
 }
 
 
-def page() -> str:
+def commands() -> str:
     parts = ["# Commands\n\nGenerated from the code by `python tools/reference.py`.\n", _help(cli, "bitten")]
     with click.Context(cli, info_name="bitten") as ctx:
         for name in COMMANDS:
@@ -51,7 +55,62 @@ def _variables() -> str:
     return f"## Environment variables\n\n| name | what it does |\n|---|---|\n{rows}\n"
 
 
+MCP = """# The MCP server
+
+Generated from the code by `python tools/reference.py`.
+
+`bitten mcp` serves the case of one project to an agent, on standard input and output: [how to add it to yours](../how-to/mcp.md).
+It serves the project that `--root` names, else the one that `CLAUDE_PROJECT_DIR` names, else the current folder's; of it always the
+current case.
+
+There is no tool to confirm, reject, close or drop, and none that writes a lesson: those are [a person's](../explanation/gates.md).
+What an agent does is in the journal by the name that its client gave, as `agent:NAME`, channel `mcp`.
+
+Every answer is given twice, as text and as `structuredContent`; some clients, Claude Code among them, show the model the second
+alone. Secrets are masked in both; raw output is quoted line by line as data. A refusal is a result with `isError`: what happened,
+why, the way out, and [its slug](errors.md). A fault of ours is one too, in a sentence; its report lies where that says.
+
+| | |
+|---|---|
+| protocol | {handshake} by handshake, {modern} by envelope; whichever the client speaks |
+| while a check runs | other requests are answered; `notifications/cancelled` ends it and all that it started; so does the end of the session |
+| at once | four calls; those that may change the case one after the other |
+| told to the model once | {instructions} |
+| starts | [with the standard library alone](../../benchmarks/RESULTS.md), by `bitten mcp` or `python -I -m bitten.interfaces.mcp` |
+"""
+
+
+def mcp() -> str:
+    told = MCP.format(handshake=", ".join(reversed(HANDSHAKE)), modern=", ".join(MODERN), instructions=INSTRUCTIONS)
+    return "\n".join([told, *map(_tool, TOOLS)])
+
+
+def _tool(tool: dict[str, Any]) -> str:
+    reads = " (changes nothing)" if tool["annotations"]["readOnlyHint"] else ""
+    head = f"## `{tool['name']}`\n\n**{tool['title']}**{reads}"
+    rows = list(_arguments(tool["inputSchema"]))
+    table = "\n".join(["\n| argument | type | |", "|---|---|---|", *rows]) if rows else "\nIt takes no arguments."
+    return f"{head}\n\n{tool['description']}\n{table}\n"
+
+
+def _arguments(schema: dict[str, Any], where: str = "") -> Iterator[str]:
+    for name, each in schema["properties"].items():
+        kind = each.get("type") or " or ".join(f"`{word}`" for word in each["enum"])
+        needed = "" if name in schema["required"] else ", optional"
+        yield f"| `{where}{name}` | {kind}{needed} | {each.get('description', '').replace('|', '&#124;')} |"
+        if each.get("items", {}).get("type") == "object":
+            yield from _arguments(each["items"], f"{where}{name}[].")
+
+
+def main() -> str | int:
+    pages = {DOCS / "commands.md": commands(), DOCS / "mcp.md": mcp()}
+    for file, text in pages.items():
+        if "--check" not in sys.argv:
+            file.write_text(text, "utf-8")
+        elif not file.exists() or file.read_text("utf-8") != text:
+            return f"{file.name} is stale: python tools/reference.py"
+    return 0
+
+
 if __name__ == "__main__":
-    if "--check" in sys.argv:
-        sys.exit(0 if PAGE.read_text("utf-8") == page() else f"{PAGE.name} is stale: python tools/reference.py")
-    PAGE.write_text(page(), "utf-8")
+    sys.exit(main())
