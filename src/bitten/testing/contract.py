@@ -114,7 +114,7 @@ def a_fix_writes_what_it_may_and_nothing_else(trial: Trial) -> None:
 
 
 def each_limit_ends_it_by_its_name(trial: Trial) -> None:
-    endless: list[Mapping[str, Any]] = [{"reads": name} for name in FILES] * 20
+    endless: Sequence[Mapping[str, Any]] = [{"reads": name} for name in FILES] * 20
     assert trial.ask(*endless, heard=Heard(), turns=3).ended == "turns"
     assert trial.ask(*endless, heard=Heard(), dollars=0.000001).ended == "dollars"
     began = time.monotonic()
