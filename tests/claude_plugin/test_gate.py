@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from bitten.core.case import IMPORTED, Note
+from bitten.core.failure import Command, Run
 from bitten.interfaces.claude_plugin.hooks import gate, ours, places, protected, tools
 from tests.claude_plugin.cases import HOOKS, SOURCE, add, event, failure, hook, project
 
@@ -284,6 +286,13 @@ def test_the_failing_command_is_run_where_it_failed_and_never_a_stranger_s(roots
     add(root, [failure(root), Note("linked", f"{IMPORTED}case.tgz: x")])
     assert "stranger" in reason(root, "Bash", {"command": RUN})
     assert not reason(root, "Bash", {"command": "bitten check"})
+
+
+def test_a_command_with_a_glob_is_taken_quoted_alone(tmp_path):
+    root = project(tmp_path, "none")
+    add(root, [dataclasses.replace(failure(root), run=Run(Command(("ls", "src/*.py"), str(root)), 2, 1.0))])
+    assert not reason(root, "Bash", {"command": "bitten run -- ls 'src/*.py'"})
+    assert "'src/*.py'" in reason(root, "Bash", {"command": "bitten run -- ls src/*.py"})
 
 
 def test_a_long_argument_with_quotes_is_quoted_so_that_it_is_taken():

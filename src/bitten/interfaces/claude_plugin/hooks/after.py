@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import sys
 
-if not __package__:  # as in gate.py
+if __name__ == "__main__":  # as in gate.py
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    __package__ = "hooks"  # noqa: A001, RUF100 - what relative imports go by
+    __import__("hooks.after", fromlist=["main"]).main()
+    sys.exit()
 
 from . import session, tree
 from .bash import Refused, words_of
@@ -86,5 +87,5 @@ def _told(name: str, reason: str) -> Event:
     return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": reason}}
 
 
-if __name__ == "__main__":
+def main() -> None:
     answered(decide)

@@ -10,9 +10,10 @@ import os
 import re
 import sys
 
-if not __package__:  # run as a script with -I, which leaves its folder out of sys.path: the rest is found beside it
+if __name__ == "__main__":  # started as a script, with -I, which knows no folder of ours: once more, as a part of its package
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    __package__ = "hooks"  # noqa: A001, RUF100 - what relative imports go by
+    __import__("hooks.gate", fromlist=["main"]).main()
+    sys.exit()
 
 from . import bash, ours, places, protected, session, tools, tree, writing
 from .edge import answered
@@ -205,5 +206,5 @@ def _settings(event: Event) -> Event:
     return {"decision": "block", "reason": "bitten: settings stay as they are while a case is open; close or drop it first, in a terminal."}
 
 
-if __name__ == "__main__":
+def main() -> None:
     answered(decide)
