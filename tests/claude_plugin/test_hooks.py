@@ -205,5 +205,46 @@ def test_a_broken_case_is_said_and_confirms_nothing(tmp_path):
     journal = project.case() / "events.jsonl"
     journal.write_text(journal.read_text("utf-8").replace('"rows":7', '"rows":6'), "utf-8")
     said = typed(project, f"bitten:confirm {name}")
-    assert said["decision"] == "block" and "[journal-altered]" in said["reason"]
+    assert said["decision"] == "block" and "[journal-damaged]" in said["reason"]
     assert "failed" in told(project, "SessionStart", source="startup").get("systemMessage", "")
+
+
+def test_a_run_apart_from_the_session_is_not_finished_either(tmp_path):
+    project = windows_project(tmp_path)
+    project.write("slow.py", "import pathlib, time\nwhile not pathlib.Path('end').exists():\n    time.sleep(0.05)\n")
+    assert project.bitten("run", "--detach", "--", "python", "slow.py").returncode == 0
+    said = told(project, "Stop", last_assistant_message="The training is complete.")
+    assert said["decision"] == "block" and "`python slow.py` is still running" in said["reason"]
+    project.write("end", "")
+    project.bitten("wait")
+    assert told(project, "Stop", last_assistant_message="The training is complete.") == {"model": ""}
+
+
+def test_a_hook_that_fails_says_so_and_confirms_nothing(case):
+    """The interpreter without its packages: as when bitten was taken away after the plugin was put in."""
+    for event, sign in (({"hook_event_name": "SessionStart", "source": "startup"}, "systemMessage"),
+                        ({"hook_event_name": "UserPromptExpansion", "command_name": "bitten:confirm", "command_args": "h1 7"}, "reason")):
+        came = json.dumps({**event, "session_id": "bare", "cwd": str(case.root)})
+        done = subprocess.run([sys.executable, "-I", "-S", str(SLOW)], input=came, capture_output=True, text=True, env=case.env,
+                              check=False, timeout=60)
+        assert done.returncode == 0 and "hook failed: ModuleNotFoundError" in json.loads(done.stdout)[sign]
+
+
+def test_an_event_that_is_none_is_said(case):
+    for came in ("", "[]", '{"hook_event_name": "SessionStart"}', "\x00"):
+        done = subprocess.run([sys.executable, "-I", str(SLOW)], input=came, capture_output=True, text=True, env=case.env, check=False,
+                              timeout=60)
+        assert done.returncode == 0 and "hook failed" in json.loads(done.stdout)["systemMessage"]
+    assert case.slug(case.bitten("hook", "Stop")) == "not-understood"
+
+
+def test_where_there_is_nothing_to_do_it_imports_none_of_bitten(tmp_path):
+    project = windows_project(tmp_path)
+    events = [{"hook_event_name": "Stop"}, {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"},
+              {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_response": {"stdout": "a"}},
+              {"hook_event_name": "UserPromptExpansion", "command_name": "review", "command_args": ""}]
+    for each in events:
+        done = subprocess.run([sys.executable, "-I", "-X", "importtime", str(SLOW)], input=json.dumps({**each, "cwd": str(project.root)}),
+                              capture_output=True, text=True, env=project.env, check=False, timeout=60)
+        names = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines()]
+        assert done.stdout == "" and "json" in names and not any(name.split(".")[0] in ("bitten", "click", "pathlib") for name in names)

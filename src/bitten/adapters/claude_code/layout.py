@@ -61,10 +61,15 @@ def take_away(marketplace: Path) -> bool:
 
 
 def hooks_at(plugin: Path) -> Mapping[str, list[object]]:
-    """What a settings file takes: the plugin's hooks, by absolute paths."""
-    text, root = (plugin / "hooks" / "hooks.json").read_text("utf-8"), json.dumps(str(plugin))[1:-1]
+    """What a settings file takes: the hooks, by absolute paths into where the plugin is, or will be."""
+    text, root = _filled((_SHIPPED / "hooks" / "hooks.json").read_text("utf-8")), json.dumps(str(plugin))[1:-1]
     told: dict[str, Mapping[str, list[object]]] = json.loads(text.replace("${CLAUDE_PLUGIN_ROOT}", root))
     return told["hooks"]
+
+
+def commands() -> Mapping[str, str]:
+    """Each of our commands' files, by name."""
+    return {file.name: file.read_text("utf-8") for file in sorted((_SHIPPED / "commands").glob("*.md"))}
 
 
 def _filled(text: str) -> str:

@@ -46,12 +46,12 @@ def put_in(root: Path, plugin: Path, name: str) -> list[Change]:
     new = _without_ours(file, old or "{}\n", plugin)
     for event, groups in layout.hooks_at(plugin).items():
         new = added(new, ("hooks", event), groups)
-    return [*_changed(file, old, new), *_commands(root, plugin, there=True)]
+    return [*_changed(file, old, new), *_commands(root, there=True)]
 
 
 def taken_out(root: Path, plugin: Path) -> list[Change]:
     """The way back, of either settings file. Raises: BadInput `settings-not-json`."""
-    return [*(each for name in FILES for each in _back(root / ".claude" / name, plugin)), *_commands(root, plugin, there=False)]
+    return [*(each for name in FILES for each in _back(root / ".claude" / name, plugin)), *_commands(root, there=False)]
 
 
 def _back(file: Path, plugin: Path) -> Iterator[Change]:
@@ -99,10 +99,10 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> Mapping[str, Any]:
     return told
 
 
-def _commands(root: Path, plugin: Path, *, there: bool) -> Iterator[Change]:
+def _commands(root: Path, *, there: bool) -> Iterator[Change]:
     """Claude Code's screen asks no hook about a command that it does not know. A file that a person changed is theirs."""
-    for shipped in sorted((plugin / "commands").glob("*.md")):
-        file, text = root / ".claude" / "commands" / "bitten" / shipped.name, shipped.read_text("utf-8")
+    for name, text in layout.commands().items():
+        file = root / ".claude" / "commands" / "bitten" / name
         old = _text(file)
         if there and old is None:
             yield Change(file, None, text)

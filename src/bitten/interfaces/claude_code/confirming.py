@@ -72,7 +72,7 @@ def _shown(opened: OpenCase, evidence: Evidence) -> str:
 def _again(name: str, typed: list[str]) -> str:
     first = "It had not been shown in this session. " if typed else ""
     return (f"\n\n{first}Nothing is confirmed yet. If that is the cause, type the value that decided it, which stands at the arrow:\n"
-            f"  /bitten:confirm {name} VALUE\nThe scope is accepted with it; another one goes after the value:  VALUE FILE:NAME … TEST_FILE")
+            f"  /bitten:confirm {name} VALUE\nThe scope is accepted with it; another one goes after the value:  VALUE FILE:NAME … TEST")
 
 
 def _was_shown(call: Call, opened: OpenCase, evidence: Evidence, seen: str) -> bool:

@@ -13,6 +13,7 @@ from bitten.interfaces.claude_code.answers import Answer, cut, keeps, tells
 from bitten.interfaces.claude_code.call import Call
 from bitten.interfaces.claude_code.state import following
 from bitten.interfaces.wiring import OpenCase, redact
+from bitten.interfaces.wiring.claude_code import running_in
 
 ONCE = 1
 """Times that one and the same state of a case sends a session back."""
@@ -23,20 +24,35 @@ _NOT = re.compile(r"\b(not|never|no|none|nothing|cannot|until|unless|once|if|whe
 
 
 def answer(call: Call) -> Answer:
-    opened = call.opened
+    opened, said = call.opened, str(call.told.get("last_assistant_message") or "")
+    if opened is not None:
+        call.guard(opened)
+    why, key = _against(call, opened, said)
+    if why:
+        return _sent_back(call, key, why)
+    running = _running(call, opened)
+    return tells(call.event, person=f"bitten: {running} is still running") if running and not _is_helper(call) else {}
+
+
+def _against(call: Call, opened: OpenCase | None, said: str) -> tuple[str, str]:
+    """What speaks against the last words, and the state that they were said in; empty where nothing does."""
+    running = "" if _is_helper(call) else _running(call, opened)
+    if running and claims(said, DONE):
+        return f"bitten: {running} is still running, so how it ends is not known; a running job is not finished.", f"running/{running}"
     if opened is None:
-        return {}
-    call.guard(opened)
-    said, case = str(call.told.get("last_assistant_message") or ""), opened.case
-    is_helper = call.event == "SubagentStop"
-    running = _running(call)
-    if running and not is_helper and claims(said, DONE):
-        return _sent_back(call, opened, f"bitten: {running} is still running, so how it ends is not known; a running job is not finished.")
-    if case.step in (Step.CONFIRMED, Step.FIXED) and claims(said, CAUSE if is_helper else DONE):
-        return _sent_back(call, opened, _unproven(case, opened))
+        return "", ""
+    case = opened.case
+    key = f"{opened.folder.path.name}/{case.step.name}/{len(case.evidence)}/{case.attempts}/{call.event}"
+    if case.step in (Step.CONFIRMED, Step.FIXED) and claims(said, CAUSE if _is_helper(call) else DONE):
+        return _unproven(case, opened), key
     if case.step < Step.CONFIRMED and claims(said, CAUSE):
-        return _sent_back(call, opened, _unconfirmed(case, opened))
-    return tells(call.event, person=f"bitten: {running} is still running") if running and not is_helper else {}
+        return _unconfirmed(case, opened), key
+    return "", ""
+
+
+def _is_helper(call: Call) -> bool:
+    """A subagent says "done" of whatever it was asked; only of the cause it must not say too much."""
+    return call.event == "SubagentStop"
 
 
 def claims(said: str, words: re.Pattern[str]) -> bool:
@@ -57,19 +73,20 @@ def _unconfirmed(case: Case, opened: OpenCase) -> str:
             f"person confirms, by typing /bitten:confirm H VALUE. {following(case, opened.budget)}")
 
 
-def _sent_back(call: Call, opened: OpenCase, reason: str) -> Answer:
+def _sent_back(call: Call, key: str, reason: str) -> Answer:
     """Once for each state of the case and session; the second time it is only said to the person."""
-    key = f"{opened.folder.path.name}/{opened.case.step.name}/{len(opened.case.evidence)}/{opened.case.attempts}/{call.event}"
     times = int((call.memory.get("sent") or {}).get(key, 0))
-    if times >= ONCE:
-        return tells(call.event, person=reason) if call.event == "Stop" else {}
+    if times >= ONCE or (call.told.get("stop_hook_active") and not call.memory.session):
+        return {} if _is_helper(call) else tells(call.event, person=reason)
     call.memory.change("sent", lambda sent: {**(sent or {}), key: times + 1})
     return keeps(reason)
 
 
-def _running(call: Call) -> str:
-    """The first command that this session left running in the background."""
-    tasks = call.told.get("background_tasks")
+def _running(call: Call, opened: OpenCase | None) -> str:
+    """A run of ours apart from any terminal; or, while a case is open, what this session left running in the background."""
+    for command in running_in(call.house()):
+        return cut(f"`{command}`", 120)
+    tasks = call.told.get("background_tasks") if opened is not None else ()
     for each in tasks if isinstance(tasks, list) else ():
         told: Mapping[str, object] = each if isinstance(each, dict) else {}
         if told.get("status", "running") == "running":

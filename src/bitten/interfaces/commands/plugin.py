@@ -52,7 +52,7 @@ def install(where: str | None, cli: str, dry_run: bool, yes: bool, force_advisor
     bitten plugin install --project --dry-run
     """
     place = wired.layout.place()
-    laid = wired.layout.plugin_in(place) if dry_run and place.is_dir() else wired.layout.lay_out(place)
+    laid = wired.layout.plugin_in(place) if dry_run else wired.layout.lay_out(place)
     claude = _found(cli, needed=where is None)
     if claude is not None:
         _recent_enough(claude, force_advisory)

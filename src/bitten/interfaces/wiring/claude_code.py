@@ -17,7 +17,7 @@ from .house import House
 from .single import redact
 
 __all__ = ["OLDEST", "TESTED", "Change", "Claude", "Memory", "commands_in", "commands_out", "crashes_in", "facts_in", "found", "house_at",
-           "layout", "lessons", "put_in", "remembered", "taken_out"]
+           "layout", "lessons", "put_in", "remembered", "running_in", "taken_out"]
 
 # ruff: noqa: PLC0415 - as in open_case
 
@@ -51,3 +51,10 @@ def facts_in(text: str) -> Facts:
 
     said = redact(text)
     return {**metrics.metrics(said), **metrics.script_facts(said), "stdout": said, "exit": 0}
+
+
+def running_in(house: House) -> list[str]:
+    """The commands, without secrets, that run apart from any terminal in this project."""
+    from bitten.adapters.runs import detached
+
+    return [each.record.command for each in detached.all_of(house.root) if each.standing == detached.RUNNING]

@@ -129,7 +129,7 @@ def is_worth_a_look(event: Event, folder: str) -> bool:
         return is_ours(event)
     if name in ("PostToolUse", "PostToolUseFailure"):
         return fails(event) or is_of_the_case(event, folder)
-    return has_cases(folder)
+    return has_cases(folder) or (name == "Stop" and any(os.path.isdir(f"{place}/runs") for place in places.states()))
 
 
 def fails(event: Event) -> bool:

@@ -1,0 +1,86 @@
+"""What Claude Code's settings say where several files say it: managed, local, project and user, the first that speaks wins. Writes none."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bitten.core.noun import noun
+
+MANAGED = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
+
+
+@noun
+class Layer:
+    """One file as it was read; `trouble` says why it can't be."""
+
+    name: str
+    file: Path
+    told: dict[str, Any]
+    trouble: str = ""
+
+
+def config() -> Path:
+    """Claude Code's own folder."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path("~/.claude").expanduser())
+
+
+def layers(root: Path) -> list[Layer]:
+    """Those that are there, strongest first."""
+    named = [("managed", MANAGED / "managed-settings.json"), *(("managed", each) for each in _dropped_in()),
+             ("local", root / ".claude" / "settings.local.json"), ("project", root / ".claude" / "settings.json"),
+             ("user", config() / "settings.json")]
+    return [layer for name, file in named if (layer := _read(name, file))]
+
+
+def value(found: list[Layer], *path: str) -> tuple[Any, Layer | None]:
+    """What the strongest layer says that speaks of it, and which that is."""
+    for layer in found:
+        told: Any = layer.told
+        for name in path:
+            told = told.get(name) if isinstance(told, dict) else None
+        if told is not None:
+            return told, layer
+    return None, None
+
+
+def is_trusted(root: Path) -> bool | None:
+    """Whether somebody said so at Claude Code's question, for the folder or one above it; None where its file does not tell."""
+    beside = os.environ.get("CLAUDE_CONFIG_DIR")
+    file = Path(beside) / ".claude.json" if beside else Path("~/.claude.json").expanduser()
+    layer = _read("state", file)
+    projects = layer.told.get("projects") if layer else None
+    if not isinstance(projects, dict):
+        return None
+    told = (projects.get(str(each)) for each in (root, *root.parents))
+    return any(isinstance(each, dict) and each.get("hasTrustDialogAccepted") is True for each in told)
+
+
+def installed(plugin: str, root: Path) -> Iterator[tuple[Path, str]]:
+    """Where a plugin was installed to that holds here, and its version as Claude Code has it."""
+    layer = _read("plugins", config() / "plugins" / "installed_plugins.json")
+    told = layer.told.get("plugins") if layer else None
+    for each in (told.get(plugin) if isinstance(told, dict) else None) or ():
+        if isinstance(each, dict) and each.get("installPath") and each.get("projectPath") in (None, str(root)):
+            yield Path(each["installPath"]), str(each.get("version") or "")
+
+
+def _dropped_in() -> list[Path]:
+    try:
+        return sorted((MANAGED / "managed-settings.d").glob("*.json"))
+    except OSError:
+        return []
+
+
+def _read(name: str, file: Path) -> Layer | None:
+    try:
+        told = json.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        return Layer(name, file, {}, str(error))
+    return Layer(name, file, told) if isinstance(told, dict) else Layer(name, file, {}, "it holds no object")
