@@ -40,12 +40,7 @@ def home(tmp_path, monkeypatch):
 
 
 def reason(root, tool, told, **more):
-    said = gate.decide(event(root, tool, told, **more))
-    if not said:
-        return ""
-    told = said["hookSpecificOutput"]
-    assert told["hookEventName"] == "PreToolUse" and told["permissionDecision"] == "deny" and told["permissionDecisionReason"]
-    return told["permissionDecisionReason"]
+    return gate.refusal(event(root, tool, told, **more))
 
 
 # --- before a cause is confirmed, and after it is proven ---
@@ -59,27 +54,27 @@ WRITES = {"Edit": {"file_path": "src/other.py", "old_string": "x", "new_string":
 
 
 @pytest.mark.parametrize("state", [state for state in OPEN if state != "confirmed"])
-@pytest.mark.parametrize("tool", WRITES)
-def test_with_an_open_case_nothing_is_written_but_in_a_confirmed_scope(roots, state, tool):
-    said = reason(roots[state], tool, WRITES[tool])
-    assert "case 1" in said and ("bitten" in said.split("Next:")[1])
+def test_with_an_open_case_nothing_is_written_but_in_a_confirmed_scope(roots, state):
+    for tool, told in WRITES.items():
+        said = reason(roots[state], tool, told)
+        assert "case 1" in said and "bitten" in said.split("Next:")[1], tool
 
 
-@pytest.mark.parametrize("tool", WRITES)
-def test_a_confirmed_cause_opens_the_scope_and_nothing_else(roots, tool):
-    assert "src/data.py:Loader.__iter__" in reason(roots["confirmed"], tool, WRITES[tool]) or tool == "MultiEdit"
+def test_a_confirmed_cause_opens_the_scope_and_nothing_else(roots):
+    for tool, told in WRITES.items():
+        assert "src/data.py:Loader.__iter__" in reason(roots["confirmed"], tool, told) or tool == "MultiEdit"
 
 
 @pytest.mark.parametrize("state", ["none", "closed", "dropped"])
-@pytest.mark.parametrize("tool", [tool for tool in WRITES if tool != "MultiEdit"])
-def test_without_an_open_case_a_session_is_as_free_as_ever(roots, state, tool):
-    assert not reason(roots[state], tool, WRITES[tool])
+def test_without_an_open_case_a_session_is_as_free_as_ever(roots, state):
+    for tool, told in WRITES.items():
+        assert not reason(roots[state], tool, told), tool
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("tool", sorted(tools.READERS | {"Agent", "Task", "mcp__bitten__case", "mcp__plugin_bitten_bitten__run_check"}))
-def test_readers_ours_and_subagents_are_let_through_at_any_time(roots, state, tool):
-    assert not reason(roots[state], tool, {"file_path": ".claude/settings.json", "prompt": "x"})
+def test_readers_ours_and_subagents_are_let_through_at_any_time(roots, state):
+    for tool in (*tools.READERS, "Agent", "Task", "mcp__bitten__case", "mcp__plugin_bitten_bitten__run_check"):
+        assert not reason(roots[state], tool, {"file_path": ".claude/settings.json", "prompt": "x"}), tool
 
 
 @pytest.mark.parametrize("mode", ["default", "plan", "acceptEdits", "dontAsk", "auto", "bypassPermissions"])
@@ -214,12 +209,11 @@ def test_windows_line_ends_and_marks_of_order_change_no_answer(tmp_path):
     ".mcp.json", "sub/.mcp.json", ".MCP.json", ".git/hooks/pre-commit", ".git/config", ".git", ".GIT/config", ".git/index", "sub/.git/HEAD",
     ".claude/worktrees/w", ".claude/worktrees/w/.bitten/x", ".claude/worktrees/w/.claude/settings.json", "~/.claude/projects/p/settings.json",
     "~/.claude/plans/../settings.json", "~/.claude/plans/x.py"])
-@pytest.mark.parametrize("state", ["none", "confirmed"])
-def test_cases_settings_and_git_s_own_are_never_written(roots, state, path):
-    said = reason(roots[state], "Write", {"file_path": path, "content": ""})
-    assert "not written by an agent" in said
-    assert reason(roots[state], "Edit", {"file_path": path, "old_string": "a", "new_string": "b"})
-    assert state != "none" or reason(roots[state], "mcp__files__write", {"where": [{"path": path}], "content": "x"})
+def test_cases_settings_and_git_s_own_are_never_written(roots, path):
+    for state in ("none", "confirmed"):
+        assert "not written by an agent" in reason(roots[state], "Write", {"file_path": path, "content": ""})
+        assert reason(roots[state], "Edit", {"file_path": path, "old_string": "a", "new_string": "b"})
+        assert reason(roots[state], "mcp__files__write", {"where": [{"path": path}], "content": "x"})
 
 
 @pytest.mark.parametrize("path", ["src/data.py", "README.md", ".gitignore", ".github/x.yml", "claude/settings.json", "bitten/x.py", ".claude-x/y", "mcp.json",
@@ -320,13 +314,12 @@ def test_without_a_case_a_shell_is_free_but_for_what_its_words_say(roots, state)
 
 # --- confirming ---
 
-@pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize(("tool", "told"), [
     ("Skill", {"skill": "bitten:confirm", "args": "h1 127"}), ("Skill", {"skill": "/bitten:confirm"}), ("Skill", {"skill": "confirm"}),
     ("Skill", {"skill": "Bitten:CONFIRM"}), ("Skill", {"skill": "bitten:ｃonfirm"}), ("Skill", {"skill": "bitten:confirm h1 127"}),
     ("SlashCommand", {"command": "/bitten:confirm h1 127"}), ("SlashCommand", {"command": "  /bitten:confirm"})])
-def test_no_call_of_a_model_confirms(roots, state, tool, told):
-    assert "only a person confirms" in reason(roots[state], tool, told)
+def test_no_call_of_a_model_confirms(roots, tool, told):
+    assert all("only a person confirms" in reason(roots[state], tool, told) for state in STATES)
 
 
 @pytest.mark.parametrize("state", ["none", "tested"])
@@ -389,21 +382,23 @@ def session(home, **told):
 
 def test_the_first_call_of_a_session_with_a_nonce_marks_it_alive(roots, home):
     file = session(home, nonce="abc", alive=False, began=1.0, shown={"1/h1": "d"})
-    assert not reason(roots["none"], "Read", {})
+    assert gate.decide(event(roots["none"], "Read", {})) == {}
     told = json.loads(file.read_text())
     assert told["alive"] is True and abs(told["alive_at"] - time.time()) < 60 and told["shown"] == {"1/h1": "d"}
     assert file.stat().st_mode & 0o777 == 0o600
     before = file.stat().st_ino
-    assert not reason(roots["none"], "Read", {}) and file.stat().st_ino == before
+    assert gate.decide(event(roots["none"], "Read", {})) == {} and file.stat().st_ino == before
 
 
 def test_without_a_nonce_the_answers_are_the_same_and_nothing_is_alive(roots, home):
-    assert reason(roots["open"], "Write", {"file_path": "x", "content": ""}, session_id="../../etc/x")
+    told = event(roots["open"], "Write", {"file_path": "x", "content": ""})
+    denied = gate.decide({**told, "session_id": "../../etc/x"})
+    assert denied["hookSpecificOutput"]["permissionDecision"] == "deny"
     file = session(home, nonce="", alive=False)
-    assert reason(roots["open"], "Write", {"file_path": "x", "content": ""})
+    assert gate.decide(told) == denied
     assert json.loads(file.read_text())["alive"] is False
     file.write_text("{half")
-    assert reason(roots["open"], "Write", {"file_path": "x", "content": ""})
+    assert gate.decide(told) == denied
 
 
 def test_settings_stay_as_they_are_while_a_case_is_open(roots):
@@ -415,8 +410,10 @@ def test_settings_stay_as_they_are_while_a_case_is_open(roots):
 
 
 def test_the_script_denies_by_json_and_is_silent_where_it_has_nothing_to_say(roots):
-    done = hook("gate.py", event(roots["open"], "Write", {"file_path": "x.py", "content": "é\ud800".encode("utf-8", "surrogatepass").decode("latin-1")}))
-    assert done.returncode == 0 and json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny" and not done.stderr
+    done = hook("gate.py", event(roots["open"], "Write", {"file_path": "x.py", "content": "é\ud800"}))
+    told = json.loads(done.stdout)["hookSpecificOutput"]
+    assert (done.returncode, done.stderr, told["hookEventName"], told["permissionDecision"]) == (0, "", "PreToolUse", "deny")
+    assert "bitten: case 1" in told["permissionDecisionReason"]
     done = hook("gate.py", event(roots["open"], "Read", {"file_path": "x.py"}))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
