@@ -73,7 +73,7 @@ why, the way out, and [its slug](errors.md). A fault of ours is one too, in a se
 | | |
 |---|---|
 | protocol | {handshake} by handshake, {modern} by envelope; whichever the client speaks |
-| while a check runs | other requests are answered; `notifications/cancelled` ends it and all that it started; so does the end of the session |
+| while a check runs | others are answered; `notifications/cancelled` ends it and all that it started, as the session's end does |
 | at once | four calls; those that may change the case one after the other |
 | told to the model once | {instructions} |
 | starts | [with the standard library alone](../../benchmarks/RESULTS.md), by `bitten mcp` or `python -I -m bitten.interfaces.mcp` |

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import uuid
 
+import psutil
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.mcp_wire import FOUND, OTHER, SECRET, SERVER, Wire, enveloped, project_files, running, until
 from tests.stories import BITTEN, FIXED, TEST, Project, captured
@@ -92,7 +93,7 @@ ODD = [
     (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600), (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600),
     (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600), (b'{"id":1,"method":"ping"}', -32600), (b'{"jsonrpc":"2.0","id":1}', -32600),
     (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600), (b'{"jsonrpc":"2.0","id":1,"method":"resources/list"}', -32601),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[]}', -32602),
+    (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":[1]}', -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}', -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"confirm"}}', -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}', -32602),
@@ -111,6 +112,8 @@ def test_a_line_that_makes_no_sense_is_answered_as_json_rpc_says_and_the_next_on
             assert wire.next()["error"]["code"] == code, line[:80]
         for line in SILENT:
             wire.raw(line + b"\n")
+        wire.send({"jsonrpc": "2.0", "id": "null", "method": "tools/list", "params": None})
+        assert len(wire.next()["result"]["tools"]) == len(TOOLS)
         assert wire.ask("ping")["result"] == {}
         for _ in range(20):
             wire.raw(b"x" * (1 << 20))
@@ -154,6 +157,7 @@ MESSAGES = st.fixed_dictionaries({}, optional={"jsonrpc": st.just("2.0") | JSON,
 LINES = st.binary(max_size=60) | (MESSAGES | st.lists(MESSAGES, max_size=3) | JSON).map(lambda each: json.dumps(each).encode())
 
 
+@settings(max_examples=60)
 @given(st.lists(LINES, max_size=8), st.integers(1, 50))
 def test_no_lines_whatever_break_the_session_and_each_answer_is_one_that_json_rpc_knows(sent, size):
     said, lines = [], Lines()
@@ -294,53 +298,65 @@ def test_what_a_library_prints_by_mistake_does_not_reach_the_client(project, tmp
 # While a check runs
 
 
-@pytest.fixture
-def waiting(tmp_path):
-    """A project with a check that waits for ever, a server, and the word that its process is known by."""
-    project, word = captured(project_in(tmp_path)), f"waits-{uuid.uuid4().hex}"
-    project.write("waits.py", "import sys, time\nprint('at it', flush=True)\ntime.sleep(600)\n")
-    suspect = ["suspect", "it waits", "--check", f"{sys.executable} waits.py {word}", "--supports-if", "x < 1", "--refutes-if", "x == 1"]
+WORD = f"waits-{uuid.uuid4().hex}"
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """A project with a check that waits for ever, which `WORD` tells from all other processes."""
+    project = captured(project_in(tmp_path_factory.mktemp("slow")))
+    project.write("waits.py", "import time\ntime.sleep(600)\n")
+    suspect = ["suspect", "it waits", "--check", f"{sys.executable} waits.py {WORD}", "--supports-if", "x < 1", "--refutes-if", "x == 1"]
     assert project.bitten(*suspect).returncode == 0
-    name = next(each["id"] for each in project.show()["hypotheses"] if each["source"].startswith("person:"))
-    with Wire(project) as wire:
+    return project
+
+
+@pytest.fixture
+def waiting(slow):
+    """A server amid that check."""
+    name = next(each["id"] for each in slow.show()["hypotheses"] if each["source"].startswith("person:"))
+    with Wire(slow) as wire:
         wire.hello()
         wire.send({"jsonrpc": "2.0", "id": "check", "method": "tools/call",
                    "params": {"name": "run_check", "arguments": {"hypotheses": [name]}, "_meta": {"progressToken": "p"}}})
         told = wire.next()
         assert told["method"] == "notifications/progress" and told["params"]["progressToken"] == "p" and "throw-away copy" in str(told)
-        until(lambda: len(running(word)) >= 1, "the check did not start")
-        yield wire, word
-    until(lambda: not running(word), "a process of the copy lives on")
+        until(lambda: running(f"waits.py\0{WORD}"), "the check did not start")
+        yield wire
+    until(lambda: not running(WORD), "a process of the copy lives on")
 
 
 def test_while_a_check_runs_others_are_answered_and_when_it_is_cancelled_its_processes_end(waiting):
-    wire, word = waiting
+    wire = waiting
     assert wire.ask("ping")["result"] == {} and wire.tool("case")["structuredContent"]["open"]
     wire.send({"jsonrpc": "2.0", "id": "check", "method": "ping"})
     assert wire.next()["error"]["code"] == -32600  # that id is still at work
     wire.send({"jsonrpc": "2.0", "id": "later", "method": "tools/call", "params": {"name": "verify"}})
     wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "check"}})
-    assert wire.next()["id"] == "later" and not running(word)  # what changes the case waited, until the check had ended
+    assert wire.next()["id"] == "later" and not running(WORD)  # what changes the case waited, until the check had ended
     assert wire.rest() == (0, b"")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_when_the_server_is_ended_its_check_ends_too(waiting, number):
-    wire, word = waiting
+    wire = waiting
     os.kill(wire.process.pid, number)
     assert wire.process.wait(60) == (128 + number if number == signal.SIGTERM else -number)
-    until(lambda: not running(word), "a process of the copy lives on")
+    until(lambda: not running(WORD), "a process of the copy lives on")
 
 
-def test_when_the_client_goes_the_check_ends_and_so_does_the_server(waiting):
-    wire, word = waiting
-    assert wire.rest() == (0, b"") and not running(word)
+def test_only_so_many_calls_may_wait_and_when_the_client_goes_none_of_them_is_begun(waiting):
+    wire = waiting
+    for number in range(40):
+        wire.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "verify"}})
+    assert {(wire.next()["error"]["code"], each) for each in range(8)} == {(-32000, each) for each in range(8)}  # 32 may wait
+    assert wire.rest() == (0, b"") and not running(WORD)
 
 
 def test_a_call_whose_process_dies_is_answered(waiting):
-    wire, _ = waiting
-    call = next(pid for pid in running("bitten.interfaces.mcp.answer"))
-    os.kill(call, signal.SIGKILL)
+    wire = waiting
+    [call] = psutil.Process(wire.process.pid).children()
+    call.kill()
     told = wire.next()
     assert told["id"] == "check" and told["result"]["isError"] and "signal 9" in words_of(told["result"])
 

@@ -33,8 +33,10 @@ from .tools import BY_NAME
 PAGE, MOST, SHOWN, TRIES = 12_000, 20_000, 12, 20
 """Characters of a page of output, and of words; hypotheses that are told; times that others may be quicker. Some clients cut off what is
 longer, and none says so."""
+FACT = 2_000
+"""Characters of one text in the JSON."""
 TOOL_FOR = {"check": "run_check", "diagnose": "propose_hypotheses", "suspect": "propose_hypotheses", "verify": "verify"}
-"""Which tool does the next thing; what none does, a person types."""
+"""Which tool does the next thing; what none does, a person types, but for the command itself."""
 
 Arguments = Mapping[str, Any]
 
@@ -64,6 +66,10 @@ def _case(place: Place, _agent: Agent, _arguments: Arguments) -> Told:
     known = plain(opened)
     listed = known["hypotheses"]
     assert isinstance(listed, list)
+    for each, hypothesis in zip(listed[:SHOWN], rank.shown(case, everything=True), strict=False):
+        if found := case.latest(hypothesis):
+            fact, value = found.deciding
+            each |= {"measured": {fact: value}, "unclear": text.why_unclear(found)}
     told = {**known, "hypotheses": listed[:SHOWN], "document": opened.document, "said": words[-1] if words else ""}
     lines = [opened.shown(everything=True), _by_whom(opened)]
     if case.scope:
@@ -74,8 +80,9 @@ def _case(place: Place, _agent: Agent, _arguments: Arguments) -> Told:
 
 def _next(opened: OpenCase) -> dict[str, Json]:
     step = next_step(opened.case, opened.budget)
-    tool = TOOL_FOR.get(step.command.split()[1], "")
-    return {"next": {"why": step.why, "tool": tool} if tool else {"why": step.why, "a person types": step.command}}
+    verb = step.command.split()[1]
+    how = ("tool", TOOL_FOR[verb]) if verb in TOOL_FOR else ("in a shell" if verb == "run" else "a person types", step.command)
+    return {"next": {"why": step.why, how[0]: how[1]}}
 
 
 def _following(opened: OpenCase) -> str:
@@ -84,7 +91,9 @@ def _following(opened: OpenCase) -> str:
 
 def _by_whom(opened: OpenCase) -> str:
     told = _next(opened)["next"]
-    return f"  that is done by the tool {told['tool']}" if told.get("tool") else "  that is a person's to type; no tool does it"
+    if "in a shell" in told:
+        return "  in a shell"
+    return f"  that is done by the tool {told['tool']}" if "tool" in told else "  that is a person's to type; no tool does it"
 
 
 def _read_evidence(place: Place, _agent: Agent, arguments: Arguments) -> Told:
@@ -202,7 +211,7 @@ def _cut(words: str) -> str:
 def _clean(value: Json) -> Json:
     """Without secrets, and such as JSON can hold."""
     if isinstance(value, str):
-        return _cut(redact(value))
+        return text.short(redact(value), FACT)
     if isinstance(value, float) and value - value != 0:  # NaN and the infinite ones are no JSON
         return str(value)
     if isinstance(value, Mapping):

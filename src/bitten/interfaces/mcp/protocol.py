@@ -103,8 +103,8 @@ class Session:
 
     def _request(self, message: Message, answer: Answer) -> None:
         try:
-            params = message.get("params", {})
-            if not isinstance(params, dict):
+            params = _object(message.get("params"))
+            if params is None:
                 raise Failed(INVALID_PARAMS, "Invalid params: an object was expected.")
             if _key(message["id"]) in self._waits:
                 raise Failed(INVALID_REQUEST, "Invalid Request: a request with this id is still at work.")
@@ -136,10 +136,10 @@ class Session:
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": SERVER, "instructions": INSTRUCTIONS}
 
     def _call(self, request: Any, params: Message, modern: bool, answer: Answer) -> None:
-        tool, arguments, key = params.get("name"), params.get("arguments", {}), _key(request)
+        tool, arguments, key = params.get("name"), _object(params.get("arguments")), _key(request)
         if not isinstance(tool, str) or tool not in BY_NAME:
             raise Failed(INVALID_PARAMS, f"Unknown tool: {tool if isinstance(tool, str) else 'none was named'}.")
-        if not isinstance(arguments, dict):
+        if arguments is None:
             raise Failed(INVALID_PARAMS, "Invalid params: `arguments` is an object.")
         meta = _meta(params)
         client = _name(meta.get(f"{_META}clientInfo")) if modern else self._client
@@ -177,6 +177,11 @@ def _envelope(params: Message) -> bool:
     if asked not in MODERN:
         raise Failed(UNSUPPORTED_VERSION, "Unsupported protocol version", {"supported": [*MODERN, *HANDSHAKE], "requested": asked})
     return True
+
+
+def _object(found: Any) -> Message | None:
+    """None where it is no object; what is left out, or null, is an empty one."""
+    return {} if found is None else found if isinstance(found, dict) else None
 
 
 def _meta(params: Message) -> Mapping[str, Any]:
