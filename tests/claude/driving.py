@@ -17,6 +17,8 @@ from bitten.core.ports import Answer, Brief, Limits, Spent
 from bitten.core.trouble import BadInput
 from tests.claude.stage import Stage
 
+ANOTHER = os.environ.get("CLAUDE_UNDER_TEST")
+"""Another CLI than the one of the SDK, to see what it holds: CLAUDE_UNDER_TEST=/path/claude pytest tests/claude tests/long/claude"""
 PROPOSE = "mcp__bitten__propose_hypotheses"
 FIRST = {
     "claim": "the last window is one row short", "because": "127 rows came, one less than a batch",
@@ -54,7 +56,7 @@ def brief(stage: Stage, phase: str = "diagnose", prompt: str = "Why?", may_write
 
 def ask(stage: Stage, ear: Ear | None = None, asked: Brief | None = None, **env: str) -> Answer:
     """In this process: the SDK is imported once for all tests."""
-    return ClaudeAgent(env={**stage.project.env, **env}).ask(asked or brief(stage), ear or Ear())
+    return ClaudeAgent(cli_path=ANOTHER, env={**stage.project.env, **env}).ask(asked or brief(stage), ear or Ear())
 
 
 CHILD = """

@@ -134,15 +134,17 @@ def test_a_wheel_without_a_cli_takes_the_one_on_the_path_or_says_what_to_install
     tools.mkdir()
     for name in ("sh", "env", "setsid", "setpriv"):
         (tools / name).symlink_to(shutil.which(name))
-    trouble = unable(stage, PATH=str(tools))
-    assert trouble.slug == "agent-no-cli" and "musl" in trouble.why
+    stage.project.env["PATH"] = str(tools)
+    with pytest.raises(Unable) as caught:
+        ClaudeAgent(env=stage.project.env).ask(brief(stage), Ear())
+    assert caught.value.slug == "agent-no-cli" and "musl" in caught.value.why
     (tools / "claude").symlink_to(found)
     stage.api.steps = [dict(WELL)]
-    assert ask(stage, PATH=str(tools)).said == WELL["text"]
+    assert ClaudeAgent(env=stage.project.env).ask(brief(stage), Ear()).said == WELL["text"]
 
 
 @pytest.mark.parametrize("program, slug", [
-    ("#!/bin/sh\necho '2.1.294 (Claude Code)'", "agent-too-old"), ("#!/bin/sh\necho hello", "agent-too-old"),
+    ("#!/bin/sh\necho '2.1.316 (Claude Code)'", "agent-too-old"), ("#!/bin/sh\necho hello", "agent-too-old"),
     ("#!/no/such/interpreter", "agent-no-cli"), ("no program", "agent-no-cli"),
     ("#!/bin/sh\n[ \"$1\" = --version ] && echo 2.1.332 || { echo sorry >&2; exit 3; }", "agent-stopped"),
     # one that tells a version it has not: the SDK asks it whether a failing hook blocks
@@ -256,7 +258,7 @@ def test_secrets_of_the_environment_stay_at_home(stage, monkeypatch):
     assert not [value for value in planted.values() if len(value) > 4 and value in bodies(stage)]
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGINT, 1), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)],
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, -2), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)],
                          ids=lambda each: getattr(each, "name", ""))
 def test_however_we_end_no_claude_goes_on(stage, number, code):
     stage.api.steps = [{"text": "It is", "stall": 300, "times": EVER}]
@@ -264,7 +266,7 @@ def test_however_we_end_no_claude_goes_on(stage, number, code):
     until(lambda: stage.api.turns and any(map(is_claude, left(stage))), "the session began")
     got = ended(child, number)
     until(lambda: not left(stage), "everything ended")
-    assert got in (code, -number), "a KeyboardInterrupt that nobody takes ends Python by the signal"
+    assert got == code, "a KeyboardInterrupt that nobody takes ends Python by the signal"
 
 
 def test_nothing_is_left_on_disk_but_the_clis_own_notes(stage):

@@ -22,8 +22,8 @@ from bitten.core.trouble import Unable
 
 from .environment import dropped, passing
 
-OLDEST = (2, 1, 295)
-"""The first CLI that blocks a call when its hook fails; an older one lets it through without a word."""
+OLDEST = (2, 1, 317)
+"""The first CLI that was seen to block a call when a hook of the SDK fails; 2.1.312 lets it through. (Hooks that are commands: 2.1.295.)"""
 OLDEST_SDK = (0, 2, 177)
 INSTALL = "pip install 'bitten[claude]'"
 GRACE = 3.0
@@ -67,7 +67,7 @@ def _new_enough(cli: str, env: Mapping[str, str]) -> None:
         raise Unable("agent-no-cli", f"{cli} does not start: {error}", way=f"reinstall it: {INSTALL} --force-reinstall") from None
     if _numbers(told) < OLDEST:
         raise Unable(
-            "agent-too-old", f"{cli} is Claude CLI {told.strip()[:40] or '(of no version)'}; bitten needs 2.1.295.",
+            "agent-too-old", f"{cli} is Claude CLI {told.strip()[:40] or '(of no version)'}; bitten needs 2.1.317.",
             "An older one lets a call through when the hook that guards it fails.", f"claude update, or {INSTALL} -U",
         )
 

@@ -31,7 +31,7 @@ class Session:
         self.stderr: deque[str] = deque(maxlen=20)
         self.options = options(brief, self.gate, launch, listener, model, self.stderr.append, self._stop_for)
         self.late, self.signal = False, 0
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
     def held(self) -> Answer:
         """Raises: Unable; KeyboardInterrupt at ^C, and SystemExit when we are asked to end, once the CLI is gone."""
@@ -50,7 +50,7 @@ class Session:
                 tasks.start_soon(self._signals, tasks.cancel_scope)
             try:
                 await self._talk()
-            except Exception as error:
+            except (Exception, KeyboardInterrupt) as error:  # the second by a listener: our own ^C comes as a signal
                 self.failure = self.failure or error
             tasks.cancel_scope.cancel()
 
