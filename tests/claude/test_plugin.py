@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
@@ -31,6 +32,7 @@ def test_a_session_is_told_of_its_case_and_a_false_done_comes_back(tmp_path):
 @pytest.mark.parametrize("forged", [{}, {"CLAUDE_CODE_SESSION_ATTENDED": "1", "CLAUDE_CODE_ENTRYPOINT": "cli"}], ids=["plain", "forged"])
 def test_a_headless_prompt_does_not_confirm(tmp_path, forged):
     with on_a_case(tmp_path) as (stage, name, plugin):
-        said = stage.claude(f"/bitten:confirm {name} 7", "--plugin-dir", str(plugin), **forged)
+        options = ["--plugin-dir", str(plugin), "--settings", json.dumps({"env": forged})]
+        said = stage.claude(f"/bitten:confirm {name} 7", *options, **forged)
         assert "[confirm-not-a-person]" in said.result["result"] and stage.api.turns == []
         assert not [each for each in events(stage.project) if each["kind"] == "Confirmation"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from bitten.core import rank
+from bitten.core import gating, rank
 from bitten.core.case import Confirmation, Hypothesis, Verdict
 from bitten.core.ladder import Case, Step
 from bitten.core.next import next_step
@@ -21,9 +21,10 @@ SHOWN = 6
 
 def told(case: Case, number: int, document: str, budget: float, lessons: Sequence[str]) -> str:
     """The whole of it. Says what is, and orders nothing: a model distrusts orders that come this way, and rightly."""
-    lines = [f"bitten, case {number} ({document}), is open: {cut(text.symptom(case.failure), 300)}",
-             f"Command: {cut(text.command(case.failure), 300)}",
-             *_expected(case), phase(case), *_hypotheses(case), *_tried(case), *_matching(case, lessons), following(case, budget)]
+    lines = [f"bitten, case {number} ({document}), is open: {_line(text.symptom(case.failure), 300)}",
+             f"Command: {_line(text.command(case.failure), 300)}",
+             *_expected(case), phase(case), following(case, budget), *_gated(case),
+             *_hypotheses(case), *_tried(case), *_matching(case, lessons)]
     return cut(click.unstyle("\n".join(lines)), MOST)
 
 
@@ -35,8 +36,8 @@ def phase(case: Case) -> str:
                 "Only the person confirms, by typing /bitten:confirm H VALUE.")
     cause = confirmed.evidence.hypothesis
     if case.step >= Step.VERIFIED:
-        return f"Phase: the fix of {cause.id} ({cause.claim}) is proven. What is left is the lesson and the commit: bitten close."
-    return (f"Phase: {confirmed.by} confirmed {cause.id} ({cause.claim}). The fix may touch {', '.join(case.scope.parts)}, "
+        return f"Phase: the fix of {cause.id} ({_line(cause.claim, 200)}) is proven. Left are the lesson and the commit: bitten close."
+    return (f"Phase: {confirmed.by} confirmed {cause.id} ({_line(cause.claim, 200)}). The fix may touch {', '.join(case.scope.parts)}, "
             f"and its test {case.scope.test}; nothing else. It is done when verify has proven it.")
 
 
@@ -46,11 +47,21 @@ def following(case: Case, budget: float) -> str:
     return f"Next: {step.why}: {step.command.replace('bitten confirm', '/bitten:confirm')}{persons}"
 
 
+def _line(words: str, most: int) -> str:
+    """Whatever it holds, it takes no line of its own beside ours."""
+    return cut(" ".join(words.split()), most)
+
+
+def _gated(case: Case) -> Iterator[str]:
+    if case.gating == "advisory":
+        yield gating.words(case)
+
+
 def _expected(case: Case) -> Iterator[str]:
     said = [note.text for note in case.notes if note.about == "expected"]
     armed = [str(each) for each in case.failure.expected]
     if said or armed:
-        yield f"Expected: {cut('; '.join((*said, *armed)), 300)}"
+        yield f"Expected: {_line('; '.join((*said, *armed)), 300)}"
 
 
 def _hypotheses(case: Case) -> Iterator[str]:
@@ -63,17 +74,17 @@ def _hypotheses(case: Case) -> Iterator[str]:
 def _one(case: Case, each: Hypothesis) -> str:
     evidence = case.latest(each)
     if case.rejected(each):
-        return f"- {each.id} rejected by the person: {cut(each.claim, 200)}"
+        return f"- {each.id} rejected by the person: {_line(each.claim, 200)}"
     if evidence is None:
-        return f"- {each.id} untested, {each.likelihood.value}: {cut(each.claim, 200)}"
+        return f"- {each.id} untested, {each.likelihood.value}: {_line(each.claim, 200)}"
     fact, value = evidence.deciding
     verdict = {Verdict.SUPPORTS: "supported", Verdict.REFUTES: "refuted", Verdict.UNCLEAR: "unclear"}[evidence.verdict]
-    return f"- {each.id} {verdict} ({fact} = {cut(text.short(value), 80)}): {cut(each.claim, 200)}"
+    return f"- {each.id} {verdict} ({fact} = {_line(text.short(value), 80)}): {_line(each.claim, 200)}"
 
 
 def _tried(case: Case) -> Iterator[str]:
     if case.withdrawals:
-        yield f"Fixes that did not hold: {case.attempts}; the last: {cut(case.withdrawals[-1].reason, 200)}"
+        yield f"Fixes that did not hold: {case.attempts}; the last: {_line(case.withdrawals[-1].reason, 200)}"
 
 
 def _matching(case: Case, lessons: Sequence[str]) -> Iterator[str]:
@@ -82,7 +93,7 @@ def _matching(case: Case, lessons: Sequence[str]) -> Iterator[str]:
     found = [each for each in lessons if any(word in each for word in words)][:LESSONS]
     if found:
         yield "Lessons of this project that name the same:"
-        yield from (f"- {cut(' '.join(each.split()), LONGEST)}" for each in found)
+        yield from (f"- {_line(each, LONGEST)}" for each in found)
 
 
 def _words(case: Case) -> list[str]:
