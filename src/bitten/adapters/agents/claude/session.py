@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import anyio
-from claude_agent_sdk import ClaudeSDKClient, ClaudeSDKError
+from claude_agent_sdk import ClaudeSDKClient
 
 from bitten.core.ports import Answer, Brief, Listener
 
@@ -31,7 +31,9 @@ class Session:
         self.stderr: deque[str] = deque(maxlen=20)
         self.options = options(brief, self.gate, launch, listener, model, self.stderr.append, self._stop_for)
         self.late, self.signal = False, 0
-        self.failure: BaseException | None = None
+        self.fault: BaseException | None = None
+        """What a listener raised: it comes out as it is."""
+        self.broken: Exception | None = None
 
     def held(self) -> Answer:
         """Raises: Unable; KeyboardInterrupt at ^C, and SystemExit when we are asked to end, once the CLI is gone."""
@@ -51,14 +53,18 @@ class Session:
             try:
                 await self._talk()
             except (Exception, KeyboardInterrupt) as error:  # the second by a listener: our own ^C comes as a signal
-                self.failure = self.failure or error
+                self.broken = error
             tasks.cancel_scope.cancel()
 
     async def _talk(self) -> None:
         async with ClaudeSDKClient(self.options) as client:
             await client.query(self.brief.prompt)
             async for message in client.receive_response():
-                self.heard.take(message)
+                try:
+                    self.heard.take(message)
+                except BaseException as error:  # the listener's, and a ^C of its own must come through as itself
+                    self._stop_for(error)
+                    return
 
     async def _clock(self, scope: anyio.CancelScope) -> None:
         """The CLI has no limit of its own for a stream that falls silent."""
@@ -79,25 +85,22 @@ class Session:
         self.launch.stop()
         scope.cancel()
 
-    def _stop_for(self, error: Exception) -> None:
-        """A fault of ours amid a call: nothing more may come of this session."""
-        self.failure = error
+    def _stop_for(self, error: BaseException) -> None:
+        """Nothing more may come of a session that nobody can hear."""
+        self.fault = error
         self.launch.stop()
 
     def _answer(self) -> Answer:
         result = self.heard.result
+        if self.fault is not None:
+            raise self.fault
         if result is None and not self.late:
-            self._raise()
+            raise of_error(self.broken or EOFError("it said nothing"), "\n".join(self.stderr))
         if result is not None and result.is_error and result.subtype not in LIMITS:
             raise of_answer(result, self.heard.wait)
         ended = LIMITS.get(result.subtype, "done") if result else "seconds"
         gated = self.heard.ran <= self.gate.seen
         return Answer(ended, self.heard.said, self.heard.spent, self.heard.session, tuple(self.gate.denied), gated)
-
-    def _raise(self) -> None:
-        if self.failure is not None and not isinstance(self.failure, (ClaudeSDKError, TimeoutError)):
-            raise self.failure
-        raise of_error(self.failure or EOFError("it said nothing"), "\n".join(self.stderr)) from None
 
 
 @contextmanager
