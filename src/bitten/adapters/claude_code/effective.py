@@ -60,13 +60,35 @@ def is_trusted(root: Path) -> bool | None:
     return any(isinstance(each, dict) and each.get("hasTrustDialogAccepted") is True for each in told)
 
 
-def installed(plugin: str, root: Path) -> Iterator[tuple[Path, str]]:
-    """Where a plugin was installed to that holds here, and its version as Claude Code has it."""
-    layer = _read("plugins", config() / "plugins" / "installed_plugins.json")
-    told = layer.told.get("plugins") if layer else None
+def installed(plugin: str, root: Path) -> Iterator[Path]:
+    """The folders that a plugin is loaded from here.
+
+    Out of a marketplace that is a folder of this machine it is loaded from there, and not from the copy that installing made; where that
+    folder is gone nothing is loaded, and nothing said (both observed with 2.1.332).
+    """
+    told = _plugins("installed_plugins.json").get("plugins")
     for each in (told.get(plugin) if isinstance(told, dict) else None) or ():
         if isinstance(each, dict) and each.get("installPath") and each.get("projectPath") in (None, str(root)):
-            yield Path(each["installPath"]), str(each.get("version") or "")
+            yield _in_marketplace(plugin) or Path(each["installPath"])
+
+
+def _in_marketplace(plugin: str) -> Path | None:
+    """None where the marketplace is no folder of this machine."""
+    name, _, market = plugin.partition("@")
+    told = _plugins("known_marketplaces.json").get(market)
+    source = told.get("source") if isinstance(told, dict) else None
+    if not isinstance(source, dict) or source.get("source") != "directory" or not source.get("path"):
+        return None
+    folder = Path(source["path"])
+    catalogue = _read("marketplace", folder / ".claude-plugin" / "marketplace.json")
+    plugins = catalogue.told.get("plugins") if catalogue else None
+    where = next((each.get("source") for each in plugins or () if isinstance(each, dict) and each.get("name") == name), None)
+    return folder / (where if isinstance(where, str) else "")
+
+
+def _plugins(name: str) -> dict[str, Any]:
+    layer = _read("plugins", config() / "plugins" / name)
+    return layer.told if layer else {}
 
 
 def _dropped_in() -> list[Path]:

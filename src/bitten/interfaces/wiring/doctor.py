@@ -1,0 +1,48 @@
+"""All that `bitten doctor` looks at, in its order. Has no rule of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from bitten.adapters.claude_code import layout
+from bitten.adapters.doctor import agents, drive, gates, machine, samples
+from bitten.adapters.doctor.finding import ADVISORY, BROKEN, OK, Finding
+from bitten.adapters.doctor.scratch import Scratch, scratch
+from bitten.core.trouble import Unable
+
+__all__ = ["ADVISORY", "BROKEN", "OK", "Finding", "examined"]
+
+
+def examined(root: Path, *, quick: bool) -> Iterator[Finding]:
+    """Each finding as it comes. Nothing of what is made for it stays."""
+    with scratch() as made:
+        yield from machine.findings(root, made)
+        programs = agents.programs(made)
+        yield from agents.findings(programs)
+        found = gates.gates(root)
+        yield from gates.findings(root, found)
+        try:
+            made.open_a_case()
+            for number, gate in enumerate(found or [_of_ours(made)]):
+                yield from _tried(gate, made.folder / f"gate-{number}", [] if quick else programs, made)
+        except Unable as why:
+            yield Finding("plugin", "hooks", BROKEN, str(why), why.way)
+
+
+def _of_ours(made: Scratch) -> gates.Gate:
+    """Where none is installed: as it would be."""
+    return gates.Gate(layout.lay_out(made.folder / "marketplace"), gates.TRIAL)
+
+
+def _tried(gate: gates.Gate, place: Path, programs: list[agents.Program], made: Scratch) -> Iterator[Finding]:
+    from bitten.testing.scripted_api import ScriptedAPI  # noqa: PLC0415 - a quick look needs no server
+
+    try:
+        trial = gate.copied(place)
+        yield from samples.findings(trial, made)
+    except (OSError, ValueError):  # hooks.json can't be read, which was said
+        return
+    for program in programs[:1]:
+        with ScriptedAPI(drive.steps(made)) as api:
+            yield from drive.findings(program, trial, made, api)
