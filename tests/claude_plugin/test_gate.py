@@ -13,10 +13,15 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from bitten.adapters.scope import touched, units
 from bitten.core.case import IMPORTED, Note
 from bitten.core.failure import Command, Run
 from bitten.interfaces.claude_plugin.hooks import gate, ours, places, protected, tools
+from bitten.interfaces.claude_plugin.hooks.functions import Broken, strays
+from tests import nouns
 from tests.claude_plugin.cases import HOOKS, SOURCE, add, event, failure, hook, project
 
 STATES = ("none", "open", "suspected", "tested", "confirmed", "fixed", "verified", "learned", "closed", "dropped")
@@ -145,27 +150,56 @@ def test_links_and_special_files_in_the_place_of_the_scope_are_refused(tmp_path)
 
 # --- the scope: its functions ---
 
-@pytest.mark.parametrize(("old", "new"), [
+INSIDE = [
     ("ROWS - 1", "ROWS"), ("        return iter(range(ROWS - 1))\n", "        import math\n\n        return iter(range(math.ceil(ROWS)))\n"),
     ("    # how it goes round\n", "    # how it goes round: whole\n"), ("    def __iter__(self):", "    @property\n    def __iter__(self):"),
     ("return iter(range(ROWS - 1))", "def inner():\n            return ROWS\n        return iter(range(inner()))"),
-    ("    # how it goes round\n    def __iter__(self):\n        return iter(range(ROWS - 1))\n\n", ""), ("range(ROWS - 1)", "range(\n            ROWS)")])
+    ("    # how it goes round\n    def __iter__(self):\n        return iter(range(ROWS - 1))\n\n", ""), ("range(ROWS - 1)", "range(\n            ROWS)"),
+    ("ROWS - 1))\n", "ROWS))\n\n\n")]
+OUTSIDE = [
+    ("ROWS = 7", "ROWS = 8"), ("import os", "import os, sys"), ("size = 2", "size = 3"), ("return 1", "return 2"), ("return ROWS\n", "return 6\n"),
+    ("import os\n", "import os\nimport re\n"), ("ROWS - 1))\n", "ROWS))\n\n    def more(self):\n        return 1\n"), ("class Loader:", "class Other:"),
+    ("    def __iter__(self):", "    def __next__(self):"), ("ROWS - 1))\n", "ROWS))\n    extra = 1\n"), ("def helper():\n    return 1\n", ""),
+    ("ROWS - 1))\n", "ROWS))\nROWS = 9\nclass X:\n"), ("ROWS - 1))\n", "ROWS))\n\n    @property\n")]
+
+
+def fits(new):
+    """As `verify` holds it, by a parser that knows syntax and not lines."""
+    return all(nouns.SCOPE.covers(each) for each in touched("src/data.py", SOURCE.encode(), new.encode()))
+
+
+@pytest.mark.parametrize(("old", "new"), INSIDE)
 def test_a_change_within_the_function_is_let_through(roots, old, new):
-    assert SOURCE.count(old) == 1
+    assert SOURCE.count(old) == 1 and fits(SOURCE.replace(old, new))
     assert not in_scope(roots["confirmed"], old_string=old, new_string=new)
     assert not in_scope(roots["confirmed"], "Write", file_path="src/data.py", content=SOURCE.replace(old, new))
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    ("ROWS = 7", "ROWS = 8"), ("import os", "import os, sys"), ("size = 2", "size = 3"), ("return 1", "return 2"), ("return ROWS\n", "return 6\n"),
-    ("import os\n", "import os\nimport re\n"), ("ROWS - 1))\n", "ROWS))\n\n    def more(self):\n        return 1\n"), ("class Loader:", "class Other:"),
-    ("    def __iter__(self):", "    def __next__(self):"), ("ROWS - 1))\n", "ROWS))\n    extra = 1\n"), ("def helper():\n    return 1\n", ""),
-    ("ROWS - 1))\n", "ROWS))\nROWS = 9\nclass X:\n")])
+@pytest.mark.parametrize(("old", "new"), OUTSIDE)
 def test_a_change_outside_of_the_function_is_refused(roots, old, new):
-    assert SOURCE.count(old) == 1
+    assert SOURCE.count(old) == 1 and not fits(SOURCE.replace(old, new))
     said = in_scope(roots["confirmed"], old_string=old, new_string=new)
     assert "outside of Loader.__iter__" in said or "parse" in said
     assert in_scope(roots["confirmed"], "Write", file_path="src/data.py", content=SOURCE.replace(old, new))
+
+
+LINES = st.sampled_from(["", "# a note", "ROWS = 7", "    size = 2", "    def __iter__(self):", "        return ROWS", "class Loader:", "def helper():",
+                         "    @property", "    return 1", "'\"\"", '    """', "\\", "        def inner():", "            pass", "if ROWS:", "\x0c", "x = 1; y = 2"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 18), st.booleans(), LINES), min_size=1, max_size=4))
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_what_the_gate_takes_for_inside_verify_does_too(changes):
+    lines = SOURCE.split("\n")
+    for at, instead, line in changes:
+        lines[at:at + 1] = [line] if instead else [line, *lines[at:at + 1]]
+    new = "\n".join(lines)
+    try:
+        inside = not strays(SOURCE, new, ["Loader.__iter__"])
+    except Broken:
+        return
+    blank_lines_alone = [line.rstrip() for line in new.splitlines() if line.strip()] == [line for line in SOURCE.splitlines() if line]
+    assert not inside or fits(new) or blank_lines_alone or units(new.encode()) is None  # what its parser alone can't read it takes whole
 
 
 def test_an_edit_that_can_not_be_followed_is_refused(roots):
