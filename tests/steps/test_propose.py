@@ -164,10 +164,9 @@ def at_the_table(steps, case=CASE):
         for each in new:
             case = advance(case, each)
             events.append(each)
-        return case
 
     agent, heard = ScriptedAgent(steps), Heard()
-    answer = propose(case, agent, Brief("diagnose", "think", "/nowhere"), heard, put)
+    answer = propose(lambda: case, agent, Brief("diagnose", "think", "/nowhere"), heard, put)
     return events, agent, heard, answer
 
 

@@ -14,7 +14,7 @@ import click
 
 from bitten.core import rank
 from bitten.core.case import Guard
-from bitten.core.ladder import Case, Event, Step
+from bitten.core.ladder import Event, Step
 from bitten.core.next import undecided
 from bitten.core.ports import Agent, Answer, Brief, Limits
 from bitten.core.proof import Verification
@@ -27,6 +27,9 @@ from bitten.steps import fix as fixing
 from bitten.steps import gates, mend
 from bitten.steps.diagnose import diagnose as diagnosing
 from bitten.steps.propose import propose
+
+SHOWN = 12
+"""Names in one line."""
 
 if TYPE_CHECKING:
     from bitten.interfaces.commands.driven import Driving
@@ -65,7 +68,8 @@ def fix(number: int | None, scope: Sequence[str], test: str, yes: bool, driving:
 def taken_back_if_refuted(opened: OpenCase) -> None:
     """What an agent's fix left in the tree when bitten was killed after its proof had failed, and before it was taken back."""
     left = agents.left_by_a_kill(opened)
-    if left and opened.case.is_open and mend.speaks_against(opened.case, left[1].withdrawals):
+    is_unproven = opened.case.is_open and opened.case.step < Step.VERIFIED
+    if left and is_unproven and mend.speaks_against(opened.case, left[1].withdrawals):
         _say_taken_back(opened, *left)
 
 
@@ -100,7 +104,10 @@ def _diagnosed(opened: OpenCase, driving: Driving, agent: Agent) -> None:
     known = len(opened.case.hypotheses)
 
     def asked(brief: Brief, live: Live) -> Answer:
-        return propose(opened.case, agent, brief, live, lambda events: _put(opened, events), agents.probes(opened), redact)
+        return propose(opened.looked_at_anew, agent, brief, live, put, agents.probes(opened), redact)
+
+    def put(events: Iterable[Event]) -> None:
+        opened.add(events, by=_author(agent.name))
 
     with agents.workplace(opened) as place:
         answer = _session(opened, driving, agent.name, "diagnose", str(place.folder), (), asked)
@@ -111,9 +118,8 @@ def _diagnosed(opened: OpenCase, driving: Driving, agent: Agent) -> None:
     _run_what_may_start(opened)
 
 
-def _put(opened: OpenCase, events: Iterable[Event]) -> Case:
-    opened.add(events)
-    return opened.case
+def _author(name: str) -> tuple[str, str]:
+    return f"agent:{name}", "driver"
 
 
 def _run_what_may_start(opened: OpenCase) -> None:
@@ -142,23 +148,22 @@ def _session(opened: OpenCase, driving: Driving, name: str, phase: str, folder: 
     minutes = agents.Minutes(opened, phase)
     minutes.keep("prompt.md", words)
     by, session = f"{name} driver", f"{name}-{secrets.token_hex(4)}"
-    with Live(name, limits, lambda: _note(opened, Guard(by, session))) as live:
+    def note(alive: bool) -> None:
+        opened.add([Guard(by, session, alive)], by=_author(name))
+
+    with Live(name, limits, lambda: note(False)) as live:
         try:
             answer = ask(Brief(phase, words, folder, may_write, limits), live)
         finally:
             minutes.keep("said.md", "\n".join(live.words) + "\n")
-    _note(opened, Guard(by, session, answer.gated))
+    note(answer.gated)
     minutes.keep_json("end.json", {"agent": name, "session": answer.session, "ended": answer.ended, "turns": answer.spent.turns,
                                    "dollars": answer.spent.dollars, "denied": list(answer.denied), "gated": answer.gated})
     if answer.denied:
-        opened.house.say(f"refused on the way: {plain(', '.join(dict.fromkeys(answer.denied)))}")
+        opened.house.say(f"refused on the way: {plain(_some(tuple(dict.fromkeys(answer.denied))))}")
     if answer.ended != "done":
         opened.house.say(_ending(answer, name))
     return answer
-
-
-def _note(opened: OpenCase, guard: Guard) -> None:
-    opened.add([guard])
 
 
 def _ending(answer: Answer, name: str) -> str:
@@ -246,7 +251,7 @@ class Mending:
             self._asked()
         except Refused as why:
             if mend.is_the_agents(why):
-                self.opened.add([mend.withdrawal(why)])
+                self.opened.add([mend.withdrawal(why)], by=_author(self.agent.name))
             raise
 
     def _asked(self) -> None:
@@ -264,8 +269,8 @@ class Mending:
             put, difference = self.desk.planned(edits, len(case.withdrawals), self.agent.name)
         outside = (*beside, *stray)
         if outside:
-            self.opened.house.say(f"outside the agreed scope, and left out: {plain(', '.join(outside))}")
-        mend.judged(case, repo, put.after, outside)
+            self.opened.house.say(f"outside the agreed scope, and left out: {plain(_some(outside))}")
+        mend.judged(case, repo, put.after, difference.files, outside)
         self._looked_at(difference.patch)
         self.desk.put(put)
 
@@ -276,6 +281,10 @@ class Mending:
         if not self.yes and not self.opened.house.person.ask("Enter puts it into the tree, n leaves it", "y").lower().startswith("y"):
             raise Refused("fix-declined", "The fix was not put into the tree.", "It is kept with the case, in agent/.",
                           f"bitten fix --with {self.driving.name}, or mend it by hand")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def _say_taken_back(opened: OpenCase, desk: agents.Handover, put: agents.Put) -> None:

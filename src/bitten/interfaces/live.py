@@ -103,4 +103,4 @@ class Live:
 
 def plain(line: str) -> str:
     """A line as a terminal may show it: nothing in it moves the cursor, hides, or is a secret."""
-    return redact(_CONTROL.sub("", line.replace("\t", "    ")))
+    return redact(_CONTROL.sub("", line.replace("\t", "    "))).encode("utf-8", "replace").decode()

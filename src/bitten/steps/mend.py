@@ -64,19 +64,18 @@ def within(touches: Iterable[str], edits: Mapping[str, T], scope: Scope) -> tupl
     return {path: edit for path, edit in edits.items() if path not in bad}, tuple(stray)
 
 
-def judged(case: Case, repo: Repo, after: str, stray: Sequence[str]) -> Fix:
-    """The fix that the tree would be with it, refused before it is there.
+def judged(case: Case, repo: Repo, after: str, changed: Sequence[str], stray: Sequence[str]) -> Fix:
+    """The fix that the tree would be with it, refused before it is there. `changed` is what of the agent's change lies in scope.
 
     Raises: Refused `fix-outside-scope`, `fix-without-test`, `fix-changes-nothing`.
     """
     held = confirmed(case)
     assert case.scope is not None
-    touches = repo.difference(held.tree, after, written_by_the_program(case)).touches
-    if not touches:
+    if not changed:
         raise Refused("fix-changes-nothing", "The agent changed nothing in scope.",
-                      f"It changed {', '.join(stray)}, which was left out." if stray else "",
+                      f"It changed {', '.join(stray[:12])}, which was left out." if stray else "",
                       f"mend {', '.join(case.scope.parts)}, and add a test to {case.scope.test}")
-    return Fix(held, case.scope, touches, after)
+    return Fix(held, case.scope, repo.difference(held.tree, after, written_by_the_program(case)).touches, after)
 
 
 def is_the_agents(why: Refused) -> bool:

@@ -256,12 +256,13 @@ def _not_refuted(case: Case, new: Hypothesis) -> None:
 class Table:
     """ports.Listener: what an agent proposes becomes events the moment that it is accepted; its words go to `listener`.
 
-    `put` takes events, and returns the case after them: they are on disk before the agent hears that they were accepted.
+    `look` gives the case as it stands, with what others have added meanwhile. `put` takes events: they are on disk before the agent
+    hears that they were accepted.
     """
 
-    case: Case
+    look: Callable[[], Case]
     listener: Listener
-    put: Callable[[Iterable[Event]], Case]
+    put: Callable[[Iterable[Event]], object]
     source: str
     probes: Collection[str] = ()
     redact: Redact = str
@@ -275,13 +276,14 @@ class Table:
 
     def proposes(self, proposal: Mapping[str, Json]) -> str:
         """Raises: BadInput `bad-proposal`, Refused `already-refuted`."""
-        waiting = [each.id for each in self.taken if self.case.verdict(each) is not Verdict.REFUTES]
+        case = self.look()
+        waiting = [each.id for each in self.taken if case.verdict(each) is not Verdict.REFUTES]
         if waiting:
             _send_back([f"{', '.join(waiting)} of yours stand already, and are checked before others are taken: you are done"])
-        new = hypotheses_from(self.case, proposal, self.source, self.probes, self.redact)
-        self.case = self.put(event for each in new for event in with_evidence_at_hand(self.case, each))
+        new = hypotheses_from(case, proposal, self.source, self.probes, self.redact)
+        self.put(event for each in new for event in with_evidence_at_hand(case, each))
         self.taken += tuple(new)
-        return answer_to(self.case, new)
+        return answer_to(self.look(), new)
 
 
 def with_evidence_at_hand(case: Case, new: Hypothesis) -> Iterator[Event]:
@@ -303,7 +305,7 @@ def answer_to(case: Case, new: Sequence[Hypothesis]) -> str:
     return "Accepted: " + "; ".join(told) + ". bitten runs the checks now, and a person reads what they measure. You are done."
 
 
-def propose(case: Case, agent: Agent, brief: Brief, listener: Listener, put: Callable[[Iterable[Event]], Case],
+def propose(look: Callable[[], Case], agent: Agent, brief: Brief, listener: Listener, put: Callable[[Iterable[Event]], object],
             probes: Collection[str] = (), redact: Redact = str) -> Answer:
     """One session of an agent on the case; each accepted hypothesis, with the evidence at hand, is put as it comes."""
-    return agent.ask(brief, Table(case, listener, put, f"agent:{agent.name}", probes, redact))
+    return agent.ask(brief, Table(look, listener, put, f"agent:{agent.name}", probes, redact))

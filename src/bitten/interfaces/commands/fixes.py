@@ -39,6 +39,8 @@ def fix(scope: tuple[str, ...], test: str, yes: bool, driving: driven.Driving | 
     bitten fix --scope src/data.py:DataLoader.__iter__ --test tests/unit/test_data.py
     bitten fix --with claude
     """
+    if yes and not driving:
+        raise click.UsageError("--yes needs --with AGENT: the edit is yours.")
     if driving:
         return driven.fix(number, scope, test, yes, driving)
     opened = House.here().case(number)

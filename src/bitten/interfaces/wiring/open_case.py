@@ -139,17 +139,26 @@ class OpenCase:
         copies = Copies(tree or self.house.root, self.house.root, self.house.knowledge.probe_paths(), redact)
         return Bench(copies, self.house.repo, FolderRoom(self.folder, redact), allowed, timeout or self.house.settings.timeout or None)
 
-    def add(self, events: Iterable[Event]) -> list[Event]:
-        """Append each event as it comes: what was completed stays, whatever happens to the next one."""
+    def add(self, events: Iterable[Event], by: tuple[str, str] | None = None) -> list[Event]:
+        """Append each event as it comes: what was completed stays, whatever happens to the next one.
+
+        `by` is who they come from, and by which channel, where it is not the person.
+        """
         from bitten.adapters.redact import without_secrets
 
         added = []
         for event in map(without_secrets, events):
             self._case = advance(self._case, event)
-            self.journal.append(event, self.house.person.name, self.house.person.channel)
+            who, channel = by or (self.house.person.name, self.house.person.channel)
+            self.journal.append(event, who, channel)
             self.report()
             added.append(event)
         return added
+
+    def looked_at_anew(self) -> Case:
+        """The case with what other commands have added since."""
+        self._case = self.journal.load()
+        return self._case
 
     def report(self) -> None:
         """Say what the journal found odd, but could live with."""
