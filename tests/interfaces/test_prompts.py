@@ -18,7 +18,7 @@ from bitten.core.case import Note, Rejection, Withdrawal
 from bitten.core.failure import Failure, FileSeen, Frame, Picture, Process, Sighting, Surroundings
 from bitten.core.ladder import Case, fold
 from bitten.core.trouble import BadInput, Refused
-from bitten.interfaces import prompts
+from bitten.interfaces import pieces, prompts, quoting
 from bitten.interfaces.prompts import Material
 from bitten.interfaces.quoting import HOW
 from bitten.steps import gates
@@ -295,6 +295,13 @@ def test_what_is_worth_most_goes_last():
     assert list(dict.fromkeys(seen.values())) != [60_000]
 
 
+def test_of_a_stack_without_the_persons_code_the_innermost_line_stays():
+    frames = tuple(Frame(f"/lib/away_{n}.py", n, f"deep_{n}", variables={"v": "w" * 90}) for n in range(300))
+    case = fold([replace(nouns.failure(), crashes=(replace(nouns.CRASH, frames=frames),)), Note("expected", "x")])
+    text = prompts.diagnose(case, 7, 0.0, Material(), 5_000)
+    assert "in deep_299\n| RuntimeError: stack expects 128, got 127" in text and "deep_298" not in text
+
+
 def test_what_was_cut_is_said_in_one_line_with_where_the_whole_stands():
     case, material = wide()
     made = prompts.made("diagnose", case, 7, 0.0, material, 8_000)
@@ -355,12 +362,20 @@ def test_no_secret_of_any_family_comes_through_and_placeholders_stay_whole(step,
         assert "‹" in text and PLACEHOLDER.sub("", text).count("‹") == 0 == PLACEHOLDER.sub("", text).count("›"), secret.family
 
 
-def test_a_secret_at_a_cut_is_not_half_shown():
-    secret = next(each for each in SECRETS if each.family == "hugging-face")
-    for before in (1_300, 1_320, 99_980, 99_990):
-        log = "x" * before + f" {secret.text} " + "y" * 300_000
-        text = told("diagnose", failure=replace(nouns.failure(), crashes=(replace(nouns.CRASH, message=log),)))
-        assert secret.value[4:16] not in text and PLACEHOLDER.sub("", text).count("‹") == 0
+def test_a_secret_at_a_cut_is_not_half_shown(monkeypatch):
+    """One that only the environment tells: a half of it looks like nothing."""
+    monkeypatch.setenv("SOME_API_TOKEN", value := "correct-horse-battery-staple-of-ours")
+    for before, after in ((1_300, 300_000), (1_320, 300_000), (99_980, 300_000), (300_000, 99_980), (300_000, 499), (300_000, 480)):
+        log = "x" * before + f" {value} " + "y" * after
+        prompt = told("diagnose", failure=replace(nouns.failure(), crashes=(replace(nouns.CRASH, message=log),)))
+        for text in (quoting.bounded(log), prompt):
+            assert not any(value[at:at + 6] in text for at in range(len(value) - 6)), before
+            assert PLACEHOLDER.sub("", text).count("‹") == 0
+
+
+def test_the_whole_passes_the_redactor_once_more(monkeypatch):
+    monkeypatch.setattr(pieces, "redact", lambda text: text.replace("Your job", "‹job:4-7›"))
+    assert "‹job:4-7›:\n1. Read" in told("diagnose")
 
 
 def test_placeholders_that_stand_in_the_case_already_stay_as_they_are():
