@@ -114,6 +114,12 @@ def test_outside_of_a_repository_the_files_are_walked(tmp_path):
     assert "new.py" in during(root, "Bash", {"command": "ls"}, lambda: (root / "new.py").write_text("x"))["reason"]
 
 
+def test_where_git_can_not_say_the_files_are_walked_too(tmp_path):
+    root = project(tmp_path, "tested")
+    (root / ".git" / "HEAD").write_text("nonsense")
+    assert "src/other.py" in during(root, "Bash", {"command": "ls"}, lambda: (root / "src" / "other.py").write_text("x = 2\n"))["reason"]
+
+
 def test_without_an_open_case_nothing_is_kept_nor_said(tmp_path, home):
     root = project(tmp_path, "closed")
     assert during(root, "Bash", {"command": "ls"}, lambda: (root / "new.py").write_text("x")) == {}

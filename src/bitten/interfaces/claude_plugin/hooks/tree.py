@@ -23,7 +23,7 @@ HEAD = "(HEAD)"
 
 
 def look(root: str) -> Tree | None:
-    """Each file that differs from HEAD with its size and time; in no repository, each file. None where that takes too long."""
+    """Each file that differs from HEAD with its size and time; where git can't say, each file. None where that takes too long."""
     found = _by_git(root) if os.path.lexists(f"{root}/.git") else _by_walking(root)
     if found is None:
         return None
@@ -41,10 +41,12 @@ def _by_git(root: str) -> Tree | None:
                "--untracked-files=all", "--no-renames"]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
         return None
-    if done.returncode:
-        return None
+    except OSError:  # no git on this machine
+        return _by_walking(root)
+    if done.returncode:  # a repository that git won't speak of: half of one, or somebody else's
+        return _by_walking(root)
     return dict(_entries(root, done.stdout.decode("utf-8", "surrogateescape").split("\0")))
 
 
