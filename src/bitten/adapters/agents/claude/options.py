@@ -37,7 +37,7 @@ BUFFER = 64 << 20
 
 
 def options(brief: Brief, gate: Gate, launch: Launch, listener: Listener, model: str | None,
-            stderr: Callable[[str], None], broken: Callable[[Exception], None]) -> ClaudeAgentOptions:
+            stderr: Callable[[str], None], broken: Callable[[BaseException], None]) -> ClaudeAgentOptions:
     return ClaudeAgentOptions(
         cwd=Path(gate.folder), cli_path=launch.path, env=launch.env, model=model, system_prompt=SYSTEM,
         tools=gate.tools, can_use_tool=_callback(gate), hooks={"PreToolUse": [HookMatcher(hooks=[_hook(gate)], on_failure="block")]},
@@ -70,7 +70,7 @@ def _callback(gate: Gate) -> Any:
     return may
 
 
-def _server(listener: Listener, broken: Callable[[Exception], None]) -> McpSdkServerConfig:
+def _server(listener: Listener, broken: Callable[[BaseException], None]) -> McpSdkServerConfig:
     @tool(PROPOSE, "Propose two or three ranked hypotheses, each with the check that would decide it. It may be called again.",
           cast(Any, SCHEMA))
     async def propose(given: dict[str, Any]) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def _server(listener: Listener, broken: Callable[[Exception], None]) -> McpSdkSe
             return _told(listener.proposes(given))
         except Trouble as trouble:
             return {**_told(" ".join(filter(None, (str(trouble), trouble.way)))), "is_error": True}
-        except Exception as error:
+        except BaseException as error:
             broken(error)
             raise
 

@@ -52,7 +52,7 @@ class Session:
                 tasks.start_soon(self._signals, tasks.cancel_scope)
             try:
                 await self._talk()
-            except (Exception, KeyboardInterrupt) as error:  # the second by a listener: our own ^C comes as a signal
+            except Exception as error:
                 self.broken = error
             tasks.cancel_scope.cancel()
 
