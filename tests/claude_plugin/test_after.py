@@ -90,6 +90,8 @@ def test_our_runner_makes_new_files_but_changes_none_that_were_there(tmp_path):
     assert during(root, "Bash", run, lambda: (root / "model.pt").write_text("y")) == {}
     (root / "src" / "other.py").write_text("x = 3\n")
     assert "other.py" in during(root, "Bash", run, lambda: (root / "src" / "other.py").write_text("x = 44\n"))["reason"]
+    committed = root / "tests" / "test_old.py"
+    assert "test_old.py" in during(root, "Bash", run, lambda: committed.write_text("y"))["reason"]
 
 
 def test_a_failing_call_is_compared_too(tmp_path):

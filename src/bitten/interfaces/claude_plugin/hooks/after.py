@@ -21,6 +21,8 @@ from .reading import CONFIRMED, Reading, reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .edge import Event
 
 SHOWN = 12
@@ -45,8 +47,13 @@ def unasked(event: Event, root: str, before: tree.Tree) -> list[str]:
     case = reading(root)
     if after is None:
         return []
-    fresh = {tree.CURRENT, *(path for path in after if path not in before and not _is_guarded(path))} if _is_runner(event) else set()
+    fresh = {tree.CURRENT, *_made(before, after)} if _is_runner(event) else set()
     return [path for path in tree.changed(before, after) if path not in fresh and not _may(case, path)]
+
+
+def _made(before: tree.Tree, after: tree.Tree) -> Iterator[str]:
+    """New files. Git's 1 and u mark a file that was there: it was as committed before, and so not listed."""
+    return (path for path in after if path not in before and not after[path].startswith(("1 ", "u ")) and not _is_guarded(path))
 
 
 def _may(case: Reading | None, path: str) -> bool:
