@@ -17,11 +17,13 @@ from tests.redaction.secrets import SECRETS
 from bitten.core.case import Note, Rejection, Withdrawal
 from bitten.core.failure import Failure, FileSeen, Frame, Picture, Process, Sighting, Surroundings
 from bitten.core.ladder import Case, fold
+from bitten.core.prediction import parse
 from bitten.core.trouble import BadInput, Refused
 from bitten.interfaces import pieces, prompts, quoting
 from bitten.interfaces.prompts import Material
 from bitten.interfaces.quoting import HOW
 from bitten.steps import gates
+from bitten.steps.suspect import check_from
 
 DEMANDS = ("- Hypotheses, not fixes. The first patch is rarely the right one.\n- Minimal checks. Add print or assertions, run, observe.\n"
            "- No code changes yet. Think first.")
@@ -120,6 +122,12 @@ def test_check_tells_unclear_from_supported_and_shows_what_was_printed():
     assert "For what stays unclear (h2), say why" in text and "For what is supported (h1), say what else" in text
     assert "rows was not measured" in text and "| line 98" in text and "| line 9\n" not in text
     assert "Do not call anything confirmed: a person does that" in text
+
+
+@pytest.mark.parametrize("typed", ["captured", "bare", "probe:items,labels", "env:LR=0.1", "tree:HEAD~1", "python count.py 'a b'"])
+def test_each_hypothesis_says_how_it_is_looked_at_as_one_would_type_it(typed):
+    h = replace(nouns.hypothesis(), check=check_from(typed, parse("rows < 128"), parse("rows == 128"), str))
+    assert f"\n|     look: {typed}; supported if rows < 128, refuted if rows == 128\n" in told("check", h, nouns.evidence(h))
 
 
 def test_what_a_playbook_advises_is_said_by_us_and_lessons_are_quoted():

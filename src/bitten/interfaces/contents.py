@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -10,7 +11,7 @@ from itertools import islice
 import click
 
 from bitten.core import rank
-from bitten.core.case import Evidence, Hypothesis, Verdict
+from bitten.core.case import Check, Evidence, Hypothesis, Verdict
 from bitten.core.failure import Crash, Failure
 from bitten.core.ladder import Case
 from bitten.interfaces import around, document, quoting, standing, text
@@ -181,13 +182,23 @@ def is_out(case: Case, each: Hypothesis) -> bool:
 
 
 def hypothesis(case: Case, each: Hypothesis) -> Iterator[str]:
-    """A claim and its predictions."""
+    """A claim, how it is looked at, and its predictions."""
     found = case.latest(each)
     verdict = found.verdict.value if found else "untested"
     yield f"{each.id}: {each.claim} ({each.likelihood.value}, {verdict}, from {each.source})"
     if each.because and not each.generic:
         yield f"    because {each.because}"
-    yield f"    supported if {each.check.supports_if}, refuted if {each.check.refutes_if}"
+    yield f"    look: {look(each.check)}; supported if {each.check.supports_if}, refuted if {each.check.refutes_if}"
+
+
+def look(check: Check) -> str:
+    """As a person would type it after `--check`; of a patch its length alone."""
+    if check.script is not None:
+        return f"patch of {len(check.script.patch.splitlines())} lines" if check.script.patch else shlex.join(check.script.argv)
+    if check.change is not None:
+        variables = " ".join(f"env:{name}={value}" for name, value in check.change.env.items())
+        return f"tree:{check.change.tree}" if check.change.tree else "bare" if check.change.bare else variables
+    return f"probe:{','.join(check.probes)}" if check.probes else "captured"
 
 
 def _measured(case: Case, each: Hypothesis) -> Iterator[str]:

@@ -34,9 +34,9 @@ _FORM = """Hand in what you propose with the tool `propose_hypotheses`, where yo
 
     bitten suspect "CLAIM" --check LOOK --supports-if "FACT OP VALUE" --refutes-if "FACT OP VALUE" --scope FILE[:FUNCTION]
 
-LOOK is `captured` (facts that stand here); a command, or `patch:FILE` (a diff that adds prints): they print `bitten-fact NAME=JSON`; or \
-`env:NAME=VALUE`, `tree:REVISION`, `bare` (almost no environment): they measure `symptom.depends`, true where the failure goes away with \
-that. It runs in a throw-away copy; the verdict is computed from the fact, and a person confirms."""
+LOOK is `captured` (facts that stand here); `probe:NAME`, where one stands here; a command, or `patch:FILE` (a diff that adds prints): \
+they print `bitten-fact NAME=JSON`; or `env:NAME=VALUE`, `tree:REVISION`, `bare` (almost no environment): they measure `symptom.depends`, \
+true where the failure goes away with that. It runs in a throw-away copy; the verdict is computed from the fact, and a person confirms."""
 
 
 @dataclass(frozen=True)
