@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.mcp_wire import FOUND, OTHER, SECRET, SERVER, Wire, enveloped, project_files, running, until
 from tests.stories import BITTEN, FIXED, TEST, Project, captured
 
-from bitten.interfaces.mcp import answer, doing
+from bitten.interfaces.mcp import answer, calls, doing
 from bitten.interfaces.mcp.lines import LONGEST, Lines, dumped
 from bitten.interfaces.mcp.protocol import HANDSHAKE, Session
 from bitten.interfaces.mcp.tools import TOOLS
@@ -244,13 +244,13 @@ def test_lessons_are_told_as_data_and_pages_go_on_where_the_last_one_ended(proje
             assert refused(wire.tool("recall", **wrong)) == "bad-arguments"
         output = project.case() / "capture" / "output"
         whole = output.read_text("utf-8")
-        output.write_text("".join(f"line {number}\n" for number in range(4000)), "utf-8")
+        output.write_text(f"token={SECRET}\n" + "".join(f"line {number}\n" for number in range(4000)), "utf-8")
         seen, offset = [], 0
         while offset is not None:
             page = wire.tool("read_evidence", offset=offset)["structuredContent"]["output"]
             seen, offset = [*seen, *page["lines"]], page["next"]
         output.write_text(whole, "utf-8")
-    assert seen == [f"| line {number}" for number in range(4000)]
+    assert SECRET not in seen[0] and seen[1:] == [f"| line {number}" for number in range(4000)]
 
 
 def test_a_check_that_would_cost_is_refused_with_what_a_person_types(tmp_path):
@@ -298,6 +298,18 @@ def test_what_a_library_prints_by_mistake_does_not_reach_the_client(project, tmp
 # While a check runs
 
 
+def test_calls_that_may_change_the_case_are_begun_one_after_the_other_and_no_other_waits_for_them(monkeypatch):
+    begun = []
+    monkeypatch.setattr(calls.Call, "begin", lambda call: begun.append(call.key) or len(begun))
+    monkeypatch.setattr(calls.Call, "take", lambda _: False)
+    monkeypatch.setattr(calls.Call, "end", lambda _: None)
+    at_work = calls.Processes(lambda _: None, lambda _: None)
+    for tool in ("run_check", "verify", "case"):
+        at_work.start(tool, tool, {}, "client", print, None)
+    assert begun == ["run_check", "case"] and not at_work.are_done
+    at_work.ready(1)
+    assert begun == ["run_check", "case", "verify"]
+
 WORD = f"waits-{uuid.uuid4().hex}"
 
 
@@ -328,12 +340,13 @@ def waiting(slow):
 
 def test_while_a_check_runs_others_are_answered_and_when_it_is_cancelled_its_processes_end(waiting):
     wire = waiting
-    assert wire.ask("ping")["result"] == {} and wire.tool("case")["structuredContent"]["open"]
+    assert wire.ask("ping")["result"] == {}
     wire.send({"jsonrpc": "2.0", "id": "check", "method": "ping"})
     assert wire.next()["error"]["code"] == -32600  # that id is still at work
     wire.send({"jsonrpc": "2.0", "id": "later", "method": "tools/call", "params": {"name": "verify"}})
+    assert wire.tool("case")["structuredContent"]["open"]
     wire.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "check"}})
-    assert wire.next()["id"] == "later" and not running(WORD)  # what changes the case waited, until the check had ended
+    assert wire.next()["id"] == "later" and not running(WORD)
     assert wire.rest() == (0, b"")
 
 
