@@ -110,10 +110,10 @@ def test_wait_exits_as_the_command_did(slow, words, end, code, said):
 def test_one_whose_bitten_was_killed_is_never_taken_for_a_success(slow):
     detach(slow)
     os.kill(record(slow)["watcher"], signal.SIGKILL)
-    go(slow)
-    wait_for(lambda: not alive(slow))
     lost = slow.bitten("wait")
     assert lost.returncode == 74 and "r1 ended without a record" in lost.stdout
+    assert alive(slow) == [record(slow)["pid"]], "the person's command is not ours to end"
+    assert slow.bitten("wait", "--stop").returncode == 74 and alive(slow) == []
 
 
 def test_one_whose_machine_went_down_is_never_taken_for_a_success(slow):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
-from bitten.adapters.runs import apart, detached
+from bitten.adapters.runs import detached
 from bitten.core.failure import Command, Run
 
 RUN = Run(Command(("make",), "/"), 0, 2.5)
@@ -95,22 +97,36 @@ def test_old_runs_go_once_somebody_saw_their_end_and_running_ones_never(root):
     lock.close()
 
 
-def test_a_log_beyond_its_bound_keeps_its_end_and_says_what_is_gone(tmp_path, monkeypatch):
-    monkeypatch.setattr(apart, "LONGEST", 4000)
-    log = written(tmp_path / "log", b"".join(b"line %4d\n" % number for number in range(1000)))
-    text = log.read_bytes()
+def test_a_spoilt_record_is_no_success_and_takes_nothing_from_the_others(root):
+    run, well = ended(root), ended(root)
+    for spoilt in ("{", "[]", '{"id": "r1"}', '{"complete": true, "exit": 0}'):
+        (run.folder / "record.json").write_text(spoilt, "utf-8")
+        assert run.standing == detached.LOST and "can't be read" in run.record.trouble
+    assert [each.standing for each in detached.all_of(root)] == [detached.LOST, detached.ENDED] and well.record.exit == 0
+
+
+def test_a_log_beyond_its_bound_keeps_its_end_and_says_what_is_gone(tmp_path):
+    written(tmp_path / "log")
+    text = (tmp_path / "log").read_bytes()
     assert text.endswith(b"line  999\n") and b"bytes not kept]" in text and len(text) <= 4000
 
 
 def test_a_log_that_finds_no_room_takes_all_that_is_printed_all_the_same():
-    written("/dev/full", b"x" * 1_000_000)
+    written("/dev/full")
 
 
-def written(path, data):
-    """The log of a printer that wrote so much; returns when its writer has ended."""
-    out = apart.log_to(path)
-    for start in range(0, len(data), 1000):
-        os.write(out, data[start:start + 1000])
-    os.close(out)
-    os.wait()
-    return path
+PRINTER = """
+import os, sys
+from bitten.adapters.runs import apart
+apart.LONGEST = 4000
+out = apart.log_to(sys.argv[1])
+for number in range(1000):
+    os.write(out, b"line %4d\\n" % number)
+os.close(out)
+os.wait()
+"""
+
+
+def written(path):
+    """A thousand lines of a printer whose log is bounded at 4000 bytes; returns when its writer has ended."""
+    subprocess.run([sys.executable, "-c", PRINTER, str(path)], check=True, timeout=60)

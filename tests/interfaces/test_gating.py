@@ -11,6 +11,7 @@ from bitten.core import gating
 from bitten.core.case import Guard
 from bitten.core.ladder import advance
 from bitten.interfaces import document, text
+from bitten.interfaces.claude_code.acting import acted_since
 from bitten.steps import close
 
 ALIVE, SILENT = Guard("claude-code plugin", "s-1", True), Guard("claude-code plugin", "s-2", False)
@@ -76,3 +77,22 @@ def test_a_session_that_passed_the_gate_makes_the_case_gated_at_the_next_command
     assert project.show()["sessions"] == [{"by": "claude-code plugin", "session": "seen", "alive": True}]
     assert GATED in project.bitten().stdout and GATED in (project.case() / "debug.md").read_text("utf-8")
     assert "suspected, gated" in project.bitten("cases").stdout
+
+
+def transcript(place, *lines):
+    file = place / "transcript.jsonl"
+    file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return str(file)
+
+
+def test_a_session_has_acted_once_its_transcript_shows_a_tool_call_of_its_own_time(tmp_path):
+    said = '{"type": "assistant", "timestamp": "2026-12-01T09:39:46.823Z", "message": {"content": [{"type": "text"}]}}'
+    call = said.replace('"text"', '"tool_use"')
+    at = 1796117986.823
+    assert not acted_since(transcript(tmp_path, said), at - 60)
+    assert acted_since(transcript(tmp_path, call, said), at - 60)
+    assert not acted_since(transcript(tmp_path, call, said), at + 60), "it was resumed since, and only talked"
+
+
+def test_a_transcript_that_tells_nothing_counts_against_the_gate(tmp_path):
+    assert acted_since(str(tmp_path / "gone"), 0) and acted_since(transcript(tmp_path, '{"type": "tool_use"}'), 0)

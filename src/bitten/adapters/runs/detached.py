@@ -82,7 +82,13 @@ class Detached:
 
     @property
     def record(self) -> Record:
-        return Record(**json.loads((self.folder / "record.json").read_text("utf-8")))
+        """One that was spoilt from outside is incomplete: it tells of no success."""
+        try:
+            told = json.loads((self.folder / "record.json").read_text("utf-8"))
+            return Record(**{name: value for name, value in told.items() if name in Record.__dataclass_fields__})
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            trouble = f"  its record can't be read: {error}"
+            return Record(self.id, "(unknown)", "", socket.gethostname(), time.time(), trouble=trouble)
 
     @property
     def standing(self) -> str:
@@ -174,7 +180,7 @@ class Watched:
         return self.run.is_to_stop
 
     def _tell(self, **news: Any) -> None:
-        with suppress(OSError, ValueError):
+        with suppress(OSError):
             self.run.keep(replace(self.run.record, **news))
 
     def _open_the_gate(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from bitten.core.case import Guard
 from bitten.core.ports import Person
+from bitten.interfaces.claude_code.acting import acted_since
 from bitten.interfaces.wiring import House, OpenCase
 from bitten.interfaces.wiring.claude_code import Memory, house_at
 
@@ -80,13 +81,11 @@ class Call:
         latest = next((each for each in reversed(opened.case.guards) if each.session == session), None)
         if session and (latest is None or latest.alive != alive) and (alive or self._has_acted):
             opened.add([Guard(BY, session, alive)])
+            opened.redraw()
 
     @property
     def _has_acted(self) -> bool:
-        """Whether a tool was called, as far as the transcript tells by now: it may lag, and then the next turn's end sees it."""
+        """Whether it called a tool since it was begun, or resumed."""
         if self.event not in ("Stop", "SubagentStop"):
             return self.event in ("PostToolUse", "PostToolUseFailure")
-        try:
-            return b'"tool_use"' in Path(str(self.told.get("transcript_path"))).read_bytes()
-        except OSError:
-            return True
+        return acted_since(str(self.told.get("transcript_path")), float(self.memory.get("began") or 0.0))
