@@ -75,6 +75,11 @@ why, the way out, and [its slug](errors.md). A fault of ours is one too, in a se
 | protocol | {handshake} by handshake, {modern} by envelope; whichever the client speaks |
 | while a check runs | others are answered; `notifications/cancelled` ends it and all that it started, as the session's end does |
 | at once | four calls; those that may change the case one after the other |
+| a line that is no JSON, or over 4 MiB | an error with no id; the next line is served |
+| a call whose process is killed | answered in words; the case is as it was after its last completed step |
+| the client goes, or the server is killed | what runs in copies ends with it |
+| two sessions on one case | both are served; the slower proposal is numbered anew |
+| a `print` of some library | goes to standard error |
 | told to the model once | {instructions} |
 | starts | [with the standard library alone](../../benchmarks/RESULTS.md), by `bitten mcp` or `python -I -m bitten.interfaces.mcp` |
 """
