@@ -39,7 +39,7 @@ def slow(tmp_path):
 
 
 def wait_for(what):
-    assert any(what() or time.sleep(0.05) for _ in range(600))
+    assert any(what() or time.sleep(0.05) for _ in range(1200))
 
 
 def alive(project):

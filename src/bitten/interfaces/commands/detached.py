@@ -13,7 +13,7 @@ from bitten.core.trouble import BadInput, Trouble, Unable
 from bitten.interfaces import awaiting, text
 from bitten.interfaces.course import Told
 from bitten.interfaces.fault import spared, tell
-from bitten.interfaces.wiring import House
+from bitten.interfaces.wiring import House, redact
 from bitten.interfaces.wiring import detached as wiring
 from bitten.interfaces.wiring.detached import ELSEWHERE, ENDED, LOST, RUNNING, STOPPED, Detached, Record, Watched
 
@@ -35,7 +35,7 @@ def apart(house: House, command: Command, runs: Callable[[Told], int]) -> int:
             return runs(watched)
         except (Exception, KeyboardInterrupt) as error:
             code = tell(error)
-            watched.failed(code, text.trouble(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}")
+            watched.failed(code, redact(text.trouble(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}"))
             return code
 
     run, code = wiring.leave(house, command, work)

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from bitten.interfaces import text
-from bitten.interfaces.wiring import House
 from bitten.interfaces.wiring import doctor as wiring
 from bitten.interfaces.wiring.doctor import ADVISORY, BROKEN, OK, Finding
 
@@ -34,7 +33,7 @@ def doctor(quick: bool, as_json: bool) -> int:
     bitten doctor --json
     """
     found: list[Finding] = []
-    for each in wiring.examined(House.here().root, quick=quick):
+    for each in wiring.examined(quick=quick):
         if not as_json:
             _say(each, found)
         found.append(each)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from bitten.adapters.claude_code import layout
 from bitten.adapters.doctor import agents, drive, gates, machine, samples
 from bitten.adapters.doctor.finding import ADVISORY, BROKEN, OK, Finding
 from bitten.adapters.doctor.scratch import Scratch, scratch
+from bitten.adapters.root import root_of
 from bitten.core.trouble import Unable
+
+from .house import current_folder
+from .single import redact
 
 __all__ = ["ADVISORY", "BROKEN", "OK", "Finding", "examined"]
 
 
-def examined(root: Path, *, quick: bool) -> Iterator[Finding]:
-    """Each finding as it comes. Nothing of what is made for it stays."""
+def examined(*, quick: bool) -> Iterator[Finding]:
+    """Each finding as it comes, for the project around. It is only read, and nothing of what is made for the trial stays."""
+    for each in _findings(root_of(current_folder()), quick):
+        yield replace(each, said=redact(each.said))
+
+
+def _findings(root: Path, quick: bool) -> Iterator[Finding]:
     with scratch() as made:
         yield from machine.findings(root, made)
         programs = agents.programs(made)

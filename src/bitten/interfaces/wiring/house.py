@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - as in open_case
 
 
-def _here() -> Path:
+def current_folder() -> Path:
+    """Raises: Unable `folder-gone`."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -55,7 +56,7 @@ class House:
     @classmethod
     def here(cls) -> House:
         """The project around the current folder; what killed commands left in it is put in order, and said."""
-        house = cls(root_of(_here()))
+        house = cls(root_of(current_folder()))
         for line in house.recovered():
             house.say(line)
         return house
