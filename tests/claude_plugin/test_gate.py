@@ -272,7 +272,10 @@ def test_a_link_to_what_is_kept_is_no_way_around(tmp_path):
     (root / "plain.json").symlink_to(root / ".claude" / "settings.json")
     os.link(root / ".claude" / "settings.json", root / "hard.json")
     os.link(root / "src" / "other.py", root / "twin.py")
-    for path in ("innocent/settings.json", "innocent/new.json", "plain.json", "hard.json"):
+    (root / "away").symlink_to(tmp_path)
+    (root / ".claude" / "sub").mkdir()
+    (root / "into").symlink_to(root / ".claude" / "sub")
+    for path in ("innocent/settings.json", "innocent/new.json", "plain.json", "hard.json", "into/../settings.json", "away/../innocent/x"):
         assert reason(root, "Write", {"file_path": path, "content": ""}), path
     assert not reason(root, "Write", {"file_path": "twin.py", "content": ""})
 
@@ -374,12 +377,15 @@ def test_our_other_skills_are_called_at_any_time(roots, state):
 
 # --- which case binds a call ---
 
-def test_a_case_binds_the_session_that_began_in_its_project_and_whoever_writes_there(roots, tmp_path, monkeypatch):
+def test_a_case_binds_the_session_that_began_in_its_project_and_whoever_writes_there(roots, tmp_path, home, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     told = {"file_path": str(roots["open"] / "src" / "other.py"), "content": ""}
     assert "case 1" in reason(elsewhere, "Write", told)
     assert not reason(elsewhere, "Write", {**told, "file_path": "x.py"})
+    session(home, root=str(roots["open"]))
+    assert "case 1" in reason(elsewhere, "Write", {**told, "file_path": "x.py"})
+    session(home)
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(roots["open"]))
     assert "case 1" in reason(elsewhere, "Write", {**told, "file_path": "x.py"})
     assert "case 1" in reason(elsewhere, "Bash", {"command": "touch x"})
