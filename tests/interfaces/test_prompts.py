@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import nouns
 from tests.redaction.secrets import SECRETS
@@ -250,7 +250,7 @@ NASTY = st.lists(st.one_of(
                      "\u200b@d", "‹", "›", "\\", "`", "</data>", "\n1. ", "Your job:", "\n!rm -rf /\n", "#"])), max_size=14).map("".join)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(NASTY, st.sampled_from(prompts.STEPS), st.integers(3000, 60_000))
 def test_no_text_from_outside_closes_its_fence_begins_a_line_of_ours_or_names_a_file(words, step, budget):
     case, material = hostile(f"x{words}")
@@ -329,7 +329,7 @@ def test_a_budget_that_can_not_be_kept_is_refused_with_one_that_can():
         assert 900 < len(prompts.made(step, case, 7, 0.0, material, least).text) <= least
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(prompts.STEPS), st.integers(1, 70_000), st.integers(0, 5000), st.integers(1, 150))
 def test_no_prompt_is_longer_than_its_budget(step, budget, length, lines):
     case, material = hostile("word @x `y`\n" + ("z" * length + "\n") * (lines if length < 200 else 2))

@@ -31,9 +31,10 @@ def prompt(step: str | None, budget: int, as_json: bool, number: int | None) -> 
     """
     opened = House.here().case(number)
     with opened.visited("prompt"):
+        here = prompts.step_of(opened.case)
         gates.said_what_was_expected(opened.case)
         gates.within_the_hour(opened.case, opened.budget)
-        made = prompts.made(step or prompts.step_of(opened.case), opened.case, opened.number, opened.began,
+        made = prompts.made(step or here, opened.case, opened.number, opened.began,
                             material(opened.house, opened), budget)
     if as_json:
         told = {"step": made.step, "characters": len(made.text), "cut": list(made.cut), "prompt": made.text}
