@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("startup", "training", "crash", "finish", "command", "mcp", "output", "native", "snapshot", "redaction")
+NAMES = ("startup", "training", "crash", "finish", "command", "mcp", "driver", "output", "native", "snapshot", "redaction")
 
 ASKED = ("reproducer",)
 """Only when named: it needs a folder of projects that is no part of this repository, as `--folder=FOLDER`."""
