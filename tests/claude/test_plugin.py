@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 
-import pytest
-
 from tests.claude.plugin import events, laid_out, on_a_case
 from tests.claude.stage import cli, staged
 
@@ -29,8 +27,8 @@ def test_a_session_is_told_of_its_case_and_a_false_done_comes_back(tmp_path):
         assert "no cause is confirmed, and nothing is fixed" in second.last_result
 
 
-@pytest.mark.parametrize("forged", [{}, {"CLAUDE_CODE_SESSION_ATTENDED": "1", "CLAUDE_CODE_ENTRYPOINT": "cli"}], ids=["plain", "forged"])
-def test_a_headless_prompt_does_not_confirm(tmp_path, forged):
+def test_a_headless_prompt_does_not_confirm_whatever_its_environment_says(tmp_path):
+    forged = {"CLAUDE_CODE_SESSION_ATTENDED": "1", "CLAUDE_CODE_ENTRYPOINT": "cli"}
     with on_a_case(tmp_path) as (stage, name, plugin):
         options = ["--plugin-dir", str(plugin), "--settings", json.dumps({"env": forged})]
         said = stage.claude(f"/bitten:confirm {name} 7", *options, **forged)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
 import bitten
 from bitten.interfaces.claude_code import stopping
+from bitten.interfaces.claude_plugin.hooks import slow
 from tests.claude.plugin import checked, events, remembered
 from tests.stories import Project, windows_project
 
@@ -19,13 +23,17 @@ TRACE = 'Exit code 1\nTraceback (most recent call last):\n  File "main.py", line
 
 
 def told(project: Project, name: str, session: str = "s1", attended: str = "1", cwd: Path | None = None, **event: object) -> dict:
-    """What the hook answers, its context for the model under `model`."""
+    """What the hook answers, its context for the model under `model`. The script's own `main`, in this process: most of it is start-up."""
     came = {"hook_event_name": name, "session_id": session, "cwd": str(cwd or project.root), **event}
-    env = {**project.env, "CLAUDE_CODE_SESSION_ATTENDED": attended, "CLAUDE_CODE_ENTRYPOINT": "cli" if attended == "1" else "sdk-cli"}
-    done = subprocess.run([sys.executable, "-I", str(SLOW)], input=json.dumps(came), capture_output=True, text=True, env=env, cwd="/",
-                          check=False, timeout=60)
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    said = json.loads(done.stdout) if done.stdout else {}
+    env = {**project.env, "CLAUDE_CODE_SESSION_ATTENDED": attended}
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
+        for variable in {*os.environ, *env}:
+            patch.setenv(variable, env[variable]) if variable in env else patch.delenv(variable)
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(came).encode())))
+        patch.chdir("/")
+        slow.main()
+    said = json.loads(out.getvalue() or "{}")
     context = said.get("hookSpecificOutput", {})
     assert not context or context["hookEventName"] == name
     return {**said, "model": context.get("additionalContext", "")}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from collections.abc import Mapping
 
 import click
 
@@ -23,10 +22,10 @@ from bitten.interfaces.wiring import OpenCase, redact
 from bitten.steps import confirm as confirming
 
 
-def is_attended(env: Mapping[str, str] = os.environ) -> bool:
+def is_attended() -> bool:
     """Whether somebody sits at the session, as Claude Code itself says: its word in our environment can't be set from outside."""
-    said = env.get("CLAUDE_CODE_SESSION_ATTENDED")
-    return said == "1" if said is not None else env.get("CLAUDE_CODE_ENTRYPOINT") == "cli"
+    said = os.environ.get("CLAUDE_CODE_SESSION_ATTENDED")
+    return said == "1" if said is not None else os.environ.get("CLAUDE_CODE_ENTRYPOINT") == "cli"
 
 
 def answer(call: Call, line: str) -> Answer:
