@@ -19,7 +19,6 @@ from bitten.interfaces import text, trials
 from bitten.interfaces.commands.cases import plain
 from bitten.interfaces.quoting import HOW, quoted
 from bitten.interfaces.wiring import OpenCase, redact
-from bitten.interfaces.wiring.claude_code import lessons
 from bitten.interfaces.wiring.mcp import output_of
 from bitten.steps import confirm as confirming
 from bitten.steps import learn as learning
@@ -186,6 +185,8 @@ def _verify(place: Place, agent: Agent, _arguments: Arguments) -> Told:
 
 
 def _recall(place: Place, _agent: Agent, arguments: Arguments) -> Told:
+    from bitten.interfaces.wiring.claude_code import lessons  # noqa: PLC0415 - no other tool needs what it imports
+
     entries = lessons(place)
     page, data = _page("".join(f"- {each}\n" for each in entries), arguments.get("offset", 0))
     if not entries:
