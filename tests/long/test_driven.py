@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.scripted import FIXES, GREEN, PROPOSES, RIGHT, Driven, at_work, events, proposed, wait_for
-from tests.stories import COUNT, FIXED, MAIN, TEST, WINDOWS, Project, captured
+from tests.stories import COUNT, FIXED, MAIN, TEST, WINDOWS, Project, captured, windows_project
 
 PUT_AND_KILLED = '''
 import os, signal
@@ -197,8 +197,10 @@ def test_a_command_that_an_agent_wrote_does_not_run_by_itself_behind_weak_walls(
     driven.plays(PROPOSES)
     done = driven.project.bitten("diagnose", "--with", "scripted", BITTEN_SANDBOX="clone")
     assert done.returncode == 0, done.stderr
-    if "Not started by itself" in done.stderr:
-        assert next(h for h in driven.project.show()["hypotheses"] if h["claim"] == RIGHT["claim"])["verdict"] is None
+    assert f"It would run:\n  {RIGHT['look']}\n" in done.stderr
+    name, verdict = next((h["id"], h["verdict"]) for h in driven.project.show()["hypotheses"] if h["claim"] == RIGHT["claim"])
+    assert verdict is None
+    assert "✓ supported" in driven.project.bitten("check", name, BITTEN_SANDBOX="clone").stdout
 
 
 def test_a_confirmed_cause_needs_no_more_hypotheses(driven):
@@ -206,3 +208,35 @@ def test_a_confirmed_cause_needs_no_more_hypotheses(driven):
     done = driven.diagnose(PROPOSES)
     assert done.returncode == 3 and project.slug(done) == "cause-is-confirmed" and "bitten fix --with scripted" in done.stderr
     project.write("test_windows.py", TEST)
+
+
+def test_it_works_outside_a_repository(tmp_path):
+    driven = Driven(tmp_path, windows_project(tmp_path, git=False))
+    captured(driven.project)
+    driven.project.bitten("expect", "eight rows")
+    driven.confirmed().plays(FIXES[1], {"writes": ["test_windows.py", GREEN]}, {"ends": "done"}, *FIXES)
+    done = driven.project.bitten("fix", "--with", "scripted", "--yes")
+    assert done.returncode == 0 and "round 2 of 2" in done.stderr and "✓ proven" in done.stdout, done.stdout + done.stderr
+    assert driven.project.read("windows.py") == FIXED and driven.project.read("test_windows.py") == TEST
+
+
+def test_two_sessions_on_one_case_lose_nothing_of_each_other(driven):
+    """Both propose while the other is at work: numbers differ, and all of it is there."""
+    def proposing(word):
+        these = [{**RIGHT, "claim": f"the {word} cause of {n}", "supports_if": f"rows < {n}"} for n in (2, 3)]
+        return [{"sleeps": 1.5}, {"proposes": {"hypotheses": these}}, {"sleeps": 1.5}]
+    driven.plays(*proposing("first"))
+    first = driven.project.started("diagnose", "--with", "scripted")
+    wait_for(lambda: driven.heard)
+    driven.plays(*proposing("second"))
+    second = driven.project.started("diagnose", "--with", "scripted")
+    assert [first.wait(90), second.wait(90)] == [0, 0]
+    theirs = [h for h in driven.project.show()["hypotheses"] if h["source"] == "agent:scripted"]
+    assert len({h["id"] for h in theirs}) == len(theirs) == 4
+
+
+def test_however_many_files_it_leaves_they_fit_on_the_screen(driven):
+    project = driven.confirmed().project
+    driven.plays(*({"writes": [f"junk{n}.py", "x"]} for n in range(40)), *FIXES, gate=False)
+    done = project.bitten("fix", "--with", "scripted", "--yes", "--turns", "100")
+    assert done.returncode == 0 and "and 28 more" in done.stderr and "junk39" not in done.stderr

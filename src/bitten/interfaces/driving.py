@@ -6,6 +6,7 @@ Each step is in the case before the next begins: killed at any instant, the same
 from __future__ import annotations
 
 import secrets
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bitten.core import rank
-from bitten.core.case import Guard
+from bitten.core.case import Guard, Hypothesis
 from bitten.core.ladder import Event, Step
 from bitten.core.next import undecided
 from bitten.core.ports import Agent, Answer, Brief, Limits
@@ -128,17 +129,24 @@ def _run_what_may_start(opened: OpenCase) -> None:
         return
     wanted = [each for each in rank.to_run(opened.case) if not each.generic]
     theirs = [each for each in wanted if each.source.startswith("agent:") and each.check.script is not None]
-    if theirs and (weak := _weakness(opened)):
-        names = " ".join(each.id for each in theirs)
-        opened.house.say(f"Not started by itself, as an agent wrote it and {weak}: read it, then:  bitten check {names}")
+    if theirs and _is_weak(opened):
+        for each in theirs:
+            opened.house.say(f"{each.id} did not start by itself, as an agent wrote it, and copies have weak walls here. It would run:")
+            opened.house.say(f"{_what_runs(each)}\n  read that, then:  bitten check {each.id}")
         wanted = [each for each in wanted if each not in theirs]
     trials.run(opened, wanted)
 
 
-def _weakness(opened: OpenCase) -> str:
+def _what_runs(each: Hypothesis) -> str:
+    script = each.check.script
+    return plain((script.patch if script.patch else shlex.join(script.argv)) if script else "").replace("\n", "\n  ")
+
+
+def _is_weak(opened: OpenCase) -> bool:
+    """Whether a copy made here can't promise that nothing of the person's is reached."""
     sandbox = opened.bench().sandbox
     with sandbox.copy():
-        return " ".join(sandbox.limits)
+        return bool(sandbox.limits)
 
 
 def _session(opened: OpenCase, driving: Driving, name: str, phase: str, folder: str, may_write: tuple[str, ...],
@@ -293,6 +301,8 @@ def _say_taken_back(opened: OpenCase, desk: agents.Handover, put: agents.Put) ->
 
 
 def _show_patch(patch: str) -> None:
+    """As git shows it, but for the lines that only git reads."""
+    patch = "".join(line for line in patch.splitlines(keepends=True) if not line.startswith("index "))
     if not sys.stdout.isatty():
         click.echo(patch, nl=False)
         return

@@ -10,6 +10,7 @@ import pytest
 from tests.adapters.project import DATA, every_file, git, repo, write
 
 from bitten.adapters import places
+from bitten.adapters.agents import workplace as adapter
 from bitten.adapters.agents.workplace import LARGEST, Changed, Edit, workplace
 from bitten.adapters.redact import redact
 from bitten.core.trouble import Refused
@@ -159,6 +160,13 @@ def test_what_is_no_text_is_not_brought_back(place, data):
     with pytest.raises(Refused) as refused:
         place.brought(Changed("new.py", "new"))
     assert refused.value.slug == "fix-is-no-text"
+
+
+def test_a_copy_has_an_end_and_says_what_did_not_fit(root, scratch, monkeypatch):
+    monkeypatch.setattr(adapter, "ROOM", 100)
+    write(root, {"a.py": "a" * 150, "b.py": "b"})
+    with workplace(root, ["a.py", "b.py", "old.txt"], redact) as place:
+        assert list(place.files) == ["a.py"] and place.left_out == {"b.py": "the copy is full", "old.txt": "the copy is full"}
 
 
 def test_a_killed_one_s_copy_is_swept_by_the_next(root, scratch):

@@ -60,9 +60,13 @@ def _maker(name: str) -> Callable[[], Callable[..., Agent]] | None:
 
 @contextmanager
 def workplace(opened: OpenCase) -> Iterator[Workplace]:
+    """What the fix may touch and what is worth reading goes in first: a copy has an end."""
     from bitten.adapters.agents import workplace as adapter
 
-    with adapter.workplace(opened.house.root, opened.house.repo.paths(), redact) as place:
+    case = opened.case
+    first = {*(case.scope.files if case.scope else ()), *(each.path for each in case.failure.surroundings.to_read)}
+    paths = sorted(opened.house.repo.paths(), key=lambda path: path not in first)
+    with adapter.workplace(opened.house.root, paths, redact) as place:
         yield place
 
 
@@ -116,10 +120,11 @@ class Minutes:
     """What was asked and what came of it, in a folder of the case for each session, redacted: for a person to read."""
 
     def __init__(self, opened: OpenCase, phase: str) -> None:
-        self._home = opened.folder.path / "agent"
-        self._home.mkdir(mode=0o700, exist_ok=True)
-        number = len(list(self._home.iterdir())) + 1
-        self._folder = self._home / f"{number}-{phase}"
+        home = opened.folder.path / "agent"
+        home.mkdir(mode=0o700, exist_ok=True)
+        self._folder = home / f"{len(list(home.iterdir())) + 1}-{phase}"
+        while self._folder.exists():  # another session on this case began at the same time
+            self._folder = self._folder.with_name(f"{self._folder.name}-too")
         self._folder.mkdir(mode=0o700)
 
     def keep(self, name: str, words: str) -> None:
