@@ -1,0 +1,94 @@
+"""Plays a session of the real Claude Code with our plugin in it, in tmux, with a scripted model; its screens become a page of the docs.
+
+usage: python tools/ui.py [--write PAGE | --check PAGE]
+
+What stands on the screens is real; only the model's words and the person's typing are scripted. `--write` puts the scenes, times and
+places scrubbed, between two marks of PAGE; `--check` fails when what stands there differs from what was just played.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the story is the tests' own
+
+from tests.claude import inside
+
+BEGIN, END = "<!-- screens: made by `python tools/ui.py --write` -->", "<!-- /screens -->"
+RULE = re.compile(r"─{20,}")
+SPUN = re.compile(r"^[✻✢✳✶✽·*] .*(· done|…)")
+"""How long it took, in a word of chance."""
+HINT = re.compile(r"focus-events|· /effort")
+SCRUBS = (
+    (re.compile(r"\b\d+\.\d s\b"), "0.1 s"),
+    (re.compile(r"/\S*/python\d?(\.\d+)?(?= )"), "python"),
+    (re.compile(r"[ \t]+$", re.M), ""),
+)
+
+
+def scenes(played: Iterable[tuple[inside.Scene, str]], root: Path) -> Iterator[str]:
+    """Each scene as a part of the page: what it shows, what is typed, and what is new on the screen."""
+    before: list[str] = []
+    for scene, screen in played:
+        now = body(screen)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+        new, before = now[same:], now
+        yield f"**{scene.says}** You type `{scene.types}`:\n\n```text\n{scrubbed(new, root)}\n```"
+
+
+def body(screen: str) -> list[str]:
+    """The conversation: all above the box where a person types."""
+    lines = screen.split("\n")
+    rules = [number for number, line in enumerate(lines) if RULE.match(line)]
+    kept = lines[:rules[-2]] if len(rules) > 1 else lines
+    kept = [line for line in kept if not SPUN.match(line) and not HINT.search(line)]
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return kept
+
+
+def scrubbed(lines: list[str], root: Path) -> str:
+    text = "\n".join(lines).replace(str(root), "~/windows")
+    for pattern, instead in SCRUBS:
+        text = pattern.sub(instead, text)
+    return re.sub(r"\n{3,}", "\n\n", text).strip("\n")
+
+
+def put(told: str, page: Path, check: bool) -> int:
+    text = page.read_text("utf-8")
+    head, _, rest = text.partition(BEGIN)
+    old, _, tail = rest.partition(END)
+    new = f"\n\n{told}\n\n"
+    if check:
+        print("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), page.name, "played", lineterm="", n=0)), file=sys.stderr)
+        return int(old != new)
+    page.write_text(f"{head}{BEGIN}{new}{END}{tail}", "utf-8")
+    return 0
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--write", type=Path)
+    options.add_argument("--check", type=Path)
+    given = options.parse_args()
+    if why := inside.missing():
+        raise SystemExit(why)
+    place = tempfile.TemporaryDirectory(prefix="bitten-ui-", ignore_cleanup_errors=True)
+    with place as folder, inside.session(Path(folder)) as (stage, played):
+        told = "\n\n".join(scenes(played, stage.project.root))
+    page = given.check or given.write
+    if page:
+        return put(told, page, bool(given.check))
+    print(told)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
