@@ -23,9 +23,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.long)
-    mine = [item for item in items if not item.path.is_relative_to(HERE) or falls_to(item.nodeid, count) == number]
+    mine = [item for item in items if not item.path.is_relative_to(HERE) or falls_to(together(item), count) == number]
     config.hook.pytest_deselected(items=[item for item in items if item not in mine])
     items[:] = mine
+
+
+def together(item: pytest.Item) -> str:
+    """What is kept in one shard: a test, or all that look at one played session."""
+    params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return f"{item.path.name} {params['session']}" if "session" in params else item.nodeid
 
 
 def falls_to(name: str, count: int) -> int:
