@@ -152,6 +152,23 @@ def test_trees_of_calls_that_never_ended_are_swept(tmp_path, home):
     assert old.parent.stat().st_mode & 0o777 == 0o700 and session.KEPT > 3600
 
 
+def test_where_nothing_can_be_kept_the_answers_are_the_same(tmp_path, home):
+    """As on a full disk: files stand in the places of our folders."""
+    root = project(tmp_path, "tested")
+    home.mkdir(parents=True)
+    (home / "calls").mkdir()
+    (home / "calls" / f"session-1.toolu_1.{os.getpid()}").mkdir()
+    (home / "claude").mkdir()
+    (home / "claude" / "session-1.json").write_text('{"nonce": "abc"}')
+    (home / "claude" / f"session-1.json.{os.getpid()}").mkdir()
+    (home / "claude" / "session-1.noted.jsonl").mkdir()
+    assert during(root, "Bash", {"command": "ls"}, lambda: (root / "new.py").write_text("x")) == {}
+    assert gate.decide(event(root, "Write", {"file_path": "x", "content": ""}))
+    assert gate.decide(event(root, "Bash", {"command": "ls"}, tool_use_id="two")) == {}
+    (root / "newer.py").write_text("x")
+    assert "newer.py" in after.decide({**event(root, "Bash", {}, tool_use_id="two"), "hook_event_name": "PostToolUse"})["reason"]
+
+
 def test_the_script_tells_by_json_and_refuses_what_it_can_not_read(tmp_path):
     root = project(tmp_path, "tested")
     told = event(root, "Bash", {"command": "ls"})

@@ -115,8 +115,9 @@ def _base(name: str, default: str) -> str:
 
 
 def in_memory() -> list[str]:
-    temporary = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
-    known = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", *temporary, "/tmp", "/var/tmp")
+    candidates = (*(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")), "/tmp", "/var/tmp", "/usr/tmp")
+    temporary = next((os.path.abspath(place) for place in candidates if place and os.access(place, os.W_OK | os.X_OK)), "")
+    known = (os.environ.get("XDG_RUNTIME_DIR"), "/dev/shm", temporary)
     return list(dict.fromkeys(f"{place}/bitten-{os.getuid()}" for place in known if place and os.access(place, os.W_OK)))
 
 

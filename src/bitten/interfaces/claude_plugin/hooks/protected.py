@@ -98,19 +98,23 @@ def _by_link(path: str, cwd: str) -> str:
     if mine.st_nlink < 2 or not os.path.isfile(path):
         return ""
     for number, file in enumerate(_protected_files(cwd)):
-        other = os.stat(file)
-        if number > MOST or (other.st_dev, other.st_ino) == (mine.st_dev, mine.st_ino):
-            return f"{file} (another name of it)" if number <= MOST else f"{path} (one of several names of a file)"
+        if number > MOST:
+            return f"{path} (one of several names of a file)"
+        if os.path.exists(file) and os.path.samefile(file, path):
+            return f"{file} (another name of it)"
     return ""
 
 
 def _protected_files(cwd: str) -> Iterator[str]:
-    tops = [f"{root}/{name}" for root in places.roots(cwd) for name in (".claude", ".mcp.json", ".bitten", ".git/hooks", ".git/config")]
-    for top in (*tops, *(place for place, _ in _places())):
+    """What a hard link would be made to. Our folders of copies and of what runs are left out: they are large, and nothing there decides."""
+    here = [f"{root}/{name}" for root in places.roots(cwd) for name in (".claude", ".mcp.json", ".bitten", ".git/hooks", ".git/config")]
+    home = [f"{home}/{name}" for home in claude_homes() for name in ("settings.json", "settings.local.json", ".claude.json", "plugins")]
+    ours = [folder for folder, what in _places() if what == "the gate itself"]
+    for top in (*here, *home, os.path.expanduser("~/.claude.json"), *ours, *(f"{place}/claude" for place in places.states())):
         if os.path.isfile(top):
             yield top
         for folder, _, files in os.walk(top):
-            yield from (f"{folder}/{file}" for file in files if os.path.isfile(f"{folder}/{file}"))
+            yield from (f"{folder}/{file}" for file in files)
 
 
 SPOKEN = re.compile(

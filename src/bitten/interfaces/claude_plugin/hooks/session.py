@@ -1,7 +1,8 @@
 """What is remembered of a Claude Code session: whether its gate was seen alive, the tree before each call, what changed without leave.
 
 The session file is written by bitten's own SessionStart; here only `alive` is set in it. All else is in files of our own beside it,
-since hooks of one call run at once, and two that rewrite one file would take each other's words away. Nothing here decides.
+since hooks of one call run at once, and two that rewrite one file would take each other's words away. Nothing here decides, so what
+can't be kept (a full disk, a folder that is gone) changes no answer.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import os
 import re
 import time
+from contextlib import suppress
 
 from . import places
 
@@ -29,17 +31,19 @@ def mark_alive(event: Event) -> None:
     file = _file(event, ".json")
     told = _told(file) if file else None
     if told and told.get("nonce") and not told.get("alive"):
-        _write(file, json.dumps({**told, "alive": True, "alive_at": time.time()}))
+        with suppress(OSError):
+            _write(file, json.dumps({**told, "alive": True, "alive_at": time.time()}))
 
 
 def keep_tree(event: Event, tree: dict[str, Any]) -> None:
-    """The tree before a call. Where it can't be kept the call isn't compared; what may be written was decided before."""
+    """The tree before a call; one that can't be kept is not compared."""
     name = _call(event)
     folder = _folder("calls")
     if not name or not folder:
         return
-    _sweep(folder)
-    _write(f"{folder}/{name}", json.dumps(tree))
+    with suppress(OSError):
+        _sweep(folder)
+        _write(f"{folder}/{name}", json.dumps(tree))
 
 
 def kept_tree(event: Event) -> dict[str, Any] | None:
@@ -47,7 +51,7 @@ def kept_tree(event: Event) -> dict[str, Any] | None:
     name = _call(event)
     file = next((f"{place}/calls/{name}" for place in places.states() if os.path.isfile(f"{place}/calls/{name}")), "")
     told = _told(file) if name and file else None
-    if told is not None:
+    with suppress(OSError):
         os.unlink(file)
     return told
 
@@ -58,11 +62,8 @@ def note(event: Event, changed: Sequence[str]) -> None:
     if not session or not folder:
         return
     line = json.dumps({"at": time.time(), "tool": event.get("tool_name"), "agent": event.get("agent_id", ""), "paths": list(changed)})
-    descriptor = os.open(f"{folder}/{session}.noted.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, f"{line}\n".encode())
-    finally:
-        os.close(descriptor)
+    with suppress(OSError):
+        _append(f"{folder}/{session}.noted.jsonl", f"{line}\n".encode())
 
 
 def root_of(event: Event) -> str:
@@ -107,6 +108,14 @@ def _folder(name: str) -> str:
         if os.stat(folder).st_uid == os.getuid() and os.access(folder, os.W_OK):
             return folder
     return ""
+
+
+def _append(file: str, line: bytes) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, line)
+    finally:
+        os.close(descriptor)
 
 
 def _write(file: str, text: str) -> None:
