@@ -197,7 +197,8 @@ def test_the_whole_way_by_tools_with_a_person_only_where_one_is_needed(tmp_path)
         output = json.dumps(wire.tool("read_evidence"))
         assert SECRET not in output and "token=" in output
         assert refused(wire.tool("propose_hypotheses", hypotheses=[FOUND, OTHER])) == "expectation-empty"
-        assert project.bitten("expect", "eight rows in two windows").returncode == 0
+        document = project.case() / "debug.md"
+        document.write_text(document.read_text("utf-8").replace("_(say here what you expected)_", "eight rows in two windows"), "utf-8")
 
         bad = wire.tool("propose_hypotheses", hypotheses=[{name: each for name, each in FOUND.items() if name != "refutes_if"}, OTHER])
         assert refused(bad) == "bad-proposal" and "hypotheses[0].refutes_if is missing" in words_of(bad)
@@ -230,6 +231,8 @@ def test_the_whole_way_by_tools_with_a_person_only_where_one_is_needed(tmp_path)
     events = [json.loads(line) for line in (project.case() / "events.jsonl").read_text("utf-8").splitlines()]
     mine = [each for each in events if each["channel"] == "mcp"]
     assert {each["who"] for each in mine} == {"agent:raw-client"} and "Confirmation" not in {each["kind"] for each in mine}
+    [expected] = [each for each in events if each["kind"] == "Note" and each["event"]["about"] == "expected"]
+    assert expected["channel"] == "pipe" and not expected["who"].startswith("agent:")  # what a person wrote is theirs, whoever read it
     guards = [each["event"] for each in mine if each["kind"] == "Guard"]
     assert len(guards) == 1 and guards[0]["by"] == "mcp raw-client" and not guards[0]["alive"]
     assert told["gating"] == "advisory" and told["sessions"][0]["by"] == "mcp raw-client"
@@ -275,7 +278,7 @@ def test_what_can_not_be_a_scope_is_no_proposal_of_one(parts, test):
     assert caught.value.slug == "bad-scope"
 
 
-def test_a_check_that_would_cost_is_refused_with_what_a_person_types(tmp_path):
+def test_a_check_that_would_cost_is_refused_with_what_a_person_types_and_so_are_hypotheses_after_the_hour(tmp_path):
     project = project_in(tmp_path, **{".bitten.toml": "ask_after = 0.001\n"})
     assert captured(project).bitten("expect", "eight rows").returncode == 0
     with Wire(project) as wire:
@@ -283,7 +286,9 @@ def test_a_check_that_would_cost_is_refused_with_what_a_person_types(tmp_path):
         name = next(iter(wire.tool("propose_hypotheses", hypotheses=[FOUND, OTHER])["structuredContent"]["accepted"]))
         told = wire.tool("run_check", hypotheses=[name])
         assert refused(told) == "check-costs" and f"bitten check --yes {name}" in words_of(told)
-    assert "Evidence" not in {json.loads(line)["kind"] for line in (project.case() / "events.jsonl").read_text("utf-8").splitlines()[-2:]}
+        project.write(".bitten.toml", "budget = 0.0\n")
+        assert refused(wire.tool("propose_hypotheses", hypotheses=[FOUND, OTHER])) == "hour-is-up"
+    assert "Evidence" not in {json.loads(line)["kind"] for line in (project.case() / "events.jsonl").read_text("utf-8").splitlines()[-4:]}
 
 
 def test_the_project_is_the_one_that_is_named_or_that_claude_code_names_or_the_current_folder(project, tmp_path):

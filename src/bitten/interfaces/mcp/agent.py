@@ -44,12 +44,16 @@ class Place(House):
 
     remarks: Sequence[str] = ()
 
-    @classmethod
-    def of(cls, agent: Agent) -> Place:
-        place = cls.here()
-        assert isinstance(place, Place)
-        place.person = agent
-        return place
+    @contextmanager
+    def visited(self, opened: OpenCase, verb: str, agent: Agent) -> Iterator[None]:
+        """What a person wrote into debug.md meanwhile is theirs; all that follows is the agent's."""
+        person = self.person
+        try:
+            with opened.visited(verb):
+                self.person = agent
+                yield
+        finally:
+            self.person = person
 
     def say(self, line: str) -> None:
         self.remarks = (*self.remarks, line)

@@ -19,6 +19,7 @@ from bitten.interfaces import text, trials
 from bitten.interfaces.commands.cases import plain
 from bitten.interfaces.quoting import HOW, quoted
 from bitten.interfaces.wiring import OpenCase, redact
+from bitten.interfaces.wiring.agents import probes
 from bitten.interfaces.wiring.mcp import output_of
 from bitten.steps import confirm as confirming
 from bitten.steps import learn as learning
@@ -52,7 +53,8 @@ def done(tool: str, arguments: Arguments, agent: Agent) -> Told:
         wrong = list(faults(arguments, BY_NAME[tool]["inputSchema"], "it"))
         if wrong:
             raise BadInput("bad-arguments", f"{tool} can't be called so:", "; ".join(wrong) + ".", "mend exactly that, and call it again")
-    place = Place.of(agent)
+    place = Place.here()
+    assert isinstance(place, Place)
     told = DOES[tool](place, agent, arguments)
     words = "\n".join((*(f"({each})" for each in place.remarks), told.words))
     return Told(_cut(redact(click.unstyle(words))), _clean({**told.data, **({"remarks": list(place.remarks)} if place.remarks else {})}))
@@ -122,7 +124,7 @@ def _propose_hypotheses(place: Place, agent: Agent, arguments: Arguments) -> Tol
     taken: list[Hypothesis] = []
     for _ in range(TRIES):
         opened = place.case()
-        with _renumbering(), opened.visited("propose"):
+        with _renumbering(), place.visited(opened, "propose", agent):
             for each in _new(opened, agent, arguments):
                 opened.add(with_evidence_at_hand(opened.case, each))
                 taken.append(each)
@@ -135,7 +137,7 @@ def _propose_hypotheses(place: Place, agent: Agent, arguments: Arguments) -> Tol
 def _new(opened: OpenCase, agent: Agent, arguments: Arguments) -> Sequence[Hypothesis]:
     within_the_hour(opened.case, opened.budget)
     said_what_was_expected(opened.case)
-    new = hypotheses_from(opened.case, arguments, agent.name, _probes(opened), redact)
+    new = hypotheses_from(opened.case, arguments, agent.name, probes(opened), redact)
     guard(opened, agent)
     return new
 
@@ -150,14 +152,10 @@ def _renumbering() -> Iterator[None]:
             raise
 
 
-def _probes(opened: OpenCase) -> tuple[str, ...]:
-    return tuple(path.parent.name for path in opened.house.knowledge.probe_paths())
-
-
 def _run_check(place: Place, agent: Agent, arguments: Arguments) -> Told:
     opened, names = place.case(), arguments.get("hypotheses", [])
     wanted = [confirming.hypothesis_named(opened.case, name) for name in names] or rank.to_run(opened.case)
-    with opened.visited("check"):
+    with place.visited(opened, "check", agent):
         trials.agreed(opened, wanted, " ".join(["bitten check --yes", *(each.id for each in wanted if names)]))
         guard(opened, agent)
         found = trials.run(opened, wanted)
@@ -167,7 +165,7 @@ def _run_check(place: Place, agent: Agent, arguments: Arguments) -> Told:
 
 def _propose_scope(place: Place, agent: Agent, arguments: Arguments) -> Told:
     opened, test = place.case(), arguments["test"]
-    with opened.visited("scope"):
+    with place.visited(opened, "scope", agent):
         note = confirming.suggested(opened.case, arguments["hypothesis"], arguments["parts"], test, opened.house.repo.paths())
         guard(opened, agent)
         opened.add([note])
@@ -177,7 +175,7 @@ def _propose_scope(place: Place, agent: Agent, arguments: Arguments) -> Told:
 
 def _verify(place: Place, agent: Agent, _arguments: Arguments) -> Told:
     opened = place.case()
-    with opened.visited("verify"):
+    with place.visited(opened, "verify", agent):
         guard(opened, agent)
         proof = trials.proven(opened)
     words = click.unstyle(text.proof(proof))
