@@ -12,10 +12,13 @@ import uuid
 import pytest
 
 from bitten.testing.scripted_api import ScriptedAPI
+from tests.claude.plugin import laid_out
 from tests.claude.stage import Stage, cli, staged
 from tests.claude.test_mcp import OPTIONS
 from tests.mcp_wire import FOUND, OTHER, project_files, running, until
 from tests.stories import Project, captured
+
+PLUGIN = "mcp__plugin_bitten_bitten__"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -73,3 +76,19 @@ def test_two_sessions_on_one_case_lose_nothing_of_each_other(tmp_path):
         claims = {each["claim"].rpartition(" ")[2]: each for each in shown["hypotheses"] if each["source"] == "agent:claude-code"}
         assert set(claims) == {"one", "two"} and len(shown["hypotheses"]) == len({each["id"] for each in shown["hypotheses"]})
         assert len(shown["sessions"]) == 2 and isinstance(stage, Stage)
+
+
+def test_inside_a_session_whose_gate_is_alive_the_tools_keep_the_case_gated(tmp_path):
+    steps = [{"tool": "Write", "input": {"file_path": str(tmp_path / "project" / "windows.py"), "content": "x = 1\n"}},
+             {"tool": f"{PLUGIN}propose_hypotheses", "input": {"hypotheses": [FOUND, OTHER]}}, {"tool": f"{PLUGIN}run_check", "input": {}},
+             {"text": "A person confirms."}, {"text": "A person confirms."}]
+    with staged(tmp_path, project_files(), steps) as stage:
+        captured(stage.project).bitten("expect", "eight rows in two windows")
+        before = stage.project.photograph()
+        stage.claude("Find the cause.", "--plugin-dir", str(laid_out(stage)), "--allowedTools", "mcp__plugin_bitten_bitten",
+                     "--permission-mode", "acceptEdits")
+        _, refused, accepted, checked, *_ = stage.api.turns
+        assert "no cause is confirmed" in refused.last_result.lower() and '"accepted"' in accepted.last_result
+        assert '"supports"' in checked.last_result and stage.project.photograph() == before and stage.api.strangers == []
+        shown = stage.project.show()
+        assert shown["gating"] == "gated" and len(shown["sessions"]) == 1
