@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bitten.core.case import Confirmation, Rescope
-from bitten.core.ladder import BUDGET, Case, hour_is_up
+from bitten.core.ladder import BUDGET, Case
 from bitten.core.ports import Repo
 from bitten.core.proof import Fix
 from bitten.core.trouble import gate
+from bitten.steps.gates import within_the_hour
 
 
 def fix(case: Case, parts: Sequence[str], test: str, budget: float = BUDGET) -> Rescope | None:
     """Open the way to edit, with another scope or test path where one is given. Raises: Refused without a confirmed cause."""
     confirmation = confirmed(case)
-    gate(not hour_is_up(case, budget), "hour-is-up", "The hour is up: stop, and reset.",
-         "Re-read debug.md, update the symptom, and show the bug in ten lines.", "bitten reset")
+    within_the_hour(case, budget)
     assert case.scope is not None
     wider = replace(case.scope, parts=tuple(parts) or case.scope.parts, test=test or case.scope.test)
     return Rescope(confirmation, wider) if wider != case.scope else None

@@ -9,10 +9,9 @@ import click
 
 from bitten.core import rank
 from bitten.core.case import Evidence, Hypothesis
-from bitten.core.ladder import hour_is_up
 from bitten.core.next import undecided
 from bitten.core.ports import Allowed
-from bitten.core.trouble import BadInput, gate
+from bitten.core.trouble import BadInput
 from bitten.interfaces import text, trials
 from bitten.interfaces.commands import driven, options
 from bitten.interfaces.wiring import House, OpenCase, redact
@@ -20,6 +19,7 @@ from bitten.steps import check as checking
 from bitten.steps import confirm as confirming
 from bitten.steps.diagnose import diagnose as diagnosing
 from bitten.steps.diagnose import evidence_at_hand
+from bitten.steps.gates import within_the_hour
 from bitten.steps.suspect import suspect as suspecting
 
 
@@ -42,7 +42,7 @@ def diagnose(number: int | None, everything: bool, driving: driven.Driving | Non
         return driven.diagnose(number, everything, driving)
     opened = House.here().case(number)
     with opened.visited("diagnose"):
-        _within_the_hour(opened)
+        within_the_hour(opened.case, opened.budget)
         opened.add(diagnosing(opened.case, opened.house.knowledge))
         if not trials.costs(opened, undecided(opened.case)):
             trials.run(opened, [each for each in rank.to_run(opened.case) if not each.generic])
@@ -75,7 +75,7 @@ def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tup
         raise BadInput("suspect-holds-a-secret", "The hypothesis or its check holds what looks like a secret.", "Both are kept.",
                        "let the check read it from a variable or a file")
     with opened.visited("suspect"):
-        _within_the_hour(opened)
+        within_the_hour(opened.case, opened.budget)
         hypothesis = suspecting(opened.case, claim, look, supports_if, refutes_if, scope, opened.house.person, opened.house.read)
         opened.add([hypothesis])
         captured = evidence_at_hand(hypothesis, opened.case.failure)
@@ -156,8 +156,3 @@ def _elsewhere(opened: OpenCase, wanted: list[Hypothesis], tree: Path, allowed: 
         anew = [next(checking.check(opened.case, [each], bench, on_base=False, place=places.get(each.id, ""))) for each in wanted]
     trials.say_limits(opened, bench.sandbox)
     return anew
-
-
-def _within_the_hour(opened: OpenCase) -> None:
-    gate(not hour_is_up(opened.case, opened.budget), "hour-is-up", "The hour is up: stop, and reset.",
-         "Re-read debug.md, update the symptom, and show the bug in ten lines.", "bitten reset")
