@@ -103,10 +103,13 @@ def reading(case: Case) -> Iterator[str]:
     """What capture ranked, with the places that hypotheses point to before all that is not in the stack."""
     known = case.failure.surroundings.to_read or to_read(case.failure.crashes, case.failure.surroundings)
     reasons = {each.path: each.because for each in known if each.because.startswith("in the stack")}
+    pointing: dict[str, list[str]] = {}
     for hypothesis in case.hypotheses:
         for path in dict.fromkeys(part.split(":")[0] for part in hypothesis.scope):
-            if hypothesis.id not in reasons.get(path, ""):
-                reasons[path] = "; ".join(filter(None, (reasons.get(path) or _because(known, path), f"{hypothesis.id} points there")))
+            pointing.setdefault(path, []).append(hypothesis.id)
+    for path, names in pointing.items():
+        told = f"{', '.join(names)} {'points' if len(names) == 1 else 'point'} there"
+        reasons[path] = "; ".join(filter(None, (reasons.get(path) or _because(known, path), told)))
     for each in known:
         reasons.setdefault(each.path, each.because)
     yield from (f"- `{path}`: {because}" for path, because in list(reasons.items())[:MOST])
