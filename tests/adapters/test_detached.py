@@ -108,7 +108,7 @@ def test_a_spoilt_record_is_no_success_and_takes_nothing_from_the_others(root):
 def test_a_log_beyond_its_bound_keeps_its_end_and_says_what_is_gone(tmp_path):
     written(tmp_path / "log")
     text = (tmp_path / "log").read_bytes()
-    assert text.endswith(b"line  999\n") and b"bytes not kept]" in text and len(text) <= 4000
+    assert text.endswith(b"line 19999\n") and b"bytes not kept]" in text and len(text) <= 4000
 
 
 def test_a_log_that_finds_no_room_takes_all_that_is_printed_all_the_same():
@@ -120,13 +120,13 @@ import os, sys
 from bitten.adapters.runs import apart
 apart.LONGEST = 4000
 out = apart.log_to(sys.argv[1])
-for number in range(1000):
-    os.write(out, b"line %4d\\n" % number)
+for number in range(20_000):
+    os.write(out, b"line %5d\\n" % number)
 os.close(out)
 os.wait()
 """
 
 
 def written(path):
-    """A thousand lines of a printer whose log is bounded at 4000 bytes; returns when its writer has ended."""
+    """More lines than a pipe holds, of a printer whose log is bounded at 4000 bytes; returns when its writer has ended."""
     subprocess.run([sys.executable, "-c", PRINTER, str(path)], check=True, timeout=60)

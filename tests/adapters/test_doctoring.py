@@ -135,10 +135,21 @@ def test_hooks_in_a_settings_file_are_found_too(home):
     assert home.states()["plugin"] == OK and home.wrong() == ""
 
 
+DENIES = """import json, sys
+try:
+    event = json.load(sys.stdin)
+except ValueError:
+    sys.exit(%d)
+if event["tool_name"] == "Edit":
+    print(json.dumps({"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "bitten"}}))
+"""
+
+
 def test_a_gate_that_answers_wrongly_is_named_by_what_it_should_have_done(home):
     """A stub of each kind of failure, in place of the real script."""
     with scratch() as made:
-        for body, said in (("", "refuse an edit"), ("import sys; sys.exit(2)", "let a read through"), ("print('{')", "let a read through")):
+        for body, said in (("", "refuse an edit"), ("import sys; sys.exit(2)", "let a read through"), ("print('{')", "let a read through"),
+                           (DENIES % 0, "stay shut"), (DENIES % 2, "did not note that it was asked")):
             (home.plugin / "hooks" / "gate.py").write_text(f"{body}\n", "utf-8")
             found = list(samples.findings(gates.Gate(home.plugin, "plugin"), made))
             assert any(said in each.said for each in found if each.state == BROKEN), (body, found)

@@ -102,6 +102,7 @@ DEAD = [
     ("another case of the event's name", in_hooks('"PreToolUse"', '"preToolUse"'), "no hook for PreToolUse"),
     ("a matcher that never fires", in_hooks('"matcher": "*"', '"matcher": "edit"'), "lets calls through"),
     ("the plugin's folder gone", lambda stage: shutil.rmtree(folder_of(stage)), "hooks.json can't be read"),
+    ("a gate that lets all through", lambda stage: (folder_of(stage) / "hooks" / "gate.py").write_text(""), "the gate is dead"),
     ("disableAllHooks", settings("user", disableAllHooks=True), "disableAllHooks"),
     ("disableAllHooks in the project", settings("project", disableAllHooks=True), "disableAllHooks"),
     ("the plugin disabled", settings("user", **OFF), "not enabled"),
