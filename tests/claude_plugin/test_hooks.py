@@ -197,6 +197,7 @@ def test_a_person_confirms_by_typing_the_value_that_was_shown(tmp_path):
 
     assert "[confirm-out-of-turn]" in typed(project, f"bitten:confirm {name} 7")["reason"]
     assert "may touch windows.py" in typed(project, "bitten:fix")["model"]
+    assert "decision" not in told(project, "Stop", last_assistant_message="It is confirmed, so I begin with the test.")
     done = told(project, "Stop", last_assistant_message="Done.")
     assert done["decision"] == "block" and "verify" in done["reason"]
     assert "decision" not in told(project, "SubagentStop", last_assistant_message="Done: read the three files.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def settings_of(root: Path) -> Path:
 
 
 def test_a_second_install_changes_nothing_and_an_earlier_one_is_replaced(tmp_path):
-    plugin = tmp_path / "data" / "plugins" / "bitten"
+    plugin = tmp_path / "it's $HOME" / "bitten" / "claude-plugin" / "plugins" / "bitten"
     settings_of(tmp_path).parent.mkdir()
     settings_of(tmp_path).write_text('{\r\n\t"model": "opus"\r\n}\r\n', "utf-8", newline="")
     for each in settings.put_in(tmp_path, plugin, "settings.json"):
@@ -49,20 +50,22 @@ def test_a_second_install_changes_nothing_and_an_earlier_one_is_replaced(tmp_pat
     assert settings.put_in(tmp_path, plugin, "settings.json") == [] and "\n\t\t" in text and "\n" not in text.replace("\r\n", "")
     settings_of(tmp_path).write_text(text.replace('"timeout": 10', '"timeout": 99'), "utf-8", newline="")
     [change] = settings.put_in(tmp_path, plugin, "settings.json")
+    hooks = [hook for groups in json.loads(change.new)["hooks"].values() for each in groups for hook in each["hooks"]]
+    assert {shlex.split(hook["command"])[2] for hook in hooks} == {f"{plugin}/hooks/{name}.py" for name in ("gate", "after", "slow")}
     assert json.loads(change.new)["hooks"] == layout.hooks_at(plugin) and "99" not in change.new
-    for each in settings.taken_out(tmp_path, plugin):
+    for each in settings.taken_out(tmp_path):
         each.make()
     assert settings_of(tmp_path).read_bytes() == b'{\r\n\t"model": "opus"\r\n}\r\n'
     assert not (tmp_path / ".claude" / "commands" / "bitten").exists()
 
 
 def test_a_file_of_ours_alone_goes_with_us_and_a_command_that_a_person_changed_stays(tmp_path):
-    plugin = tmp_path / "data" / "plugins" / "bitten"
+    plugin = tmp_path / "it's $HOME" / "bitten" / "claude-plugin" / "plugins" / "bitten"
     for each in settings.put_in(tmp_path, plugin, "settings.local.json"):
         each.make()
     mine = tmp_path / ".claude" / "commands" / "bitten" / "start.md"
     mine.write_text("mine\n", "utf-8")
-    for each in settings.taken_out(tmp_path, plugin):
+    for each in settings.taken_out(tmp_path):
         each.make()
     left = [file.relative_to(tmp_path).as_posix() for file in (tmp_path / ".claude").rglob("*") if file.is_file()]
     assert left == [".claude/commands/bitten/start.md"] and mine.read_text("utf-8") == "mine\n"
@@ -72,7 +75,7 @@ def test_a_file_of_ours_alone_goes_with_us_and_a_command_that_a_person_changed_s
 def test_what_could_not_be_kept_is_not_touched(tmp_path, text):
     settings_of(tmp_path).parent.mkdir()
     settings_of(tmp_path).write_text(text, "utf-8")
-    for asked in (lambda: settings.put_in(tmp_path, tmp_path / "p", "settings.json"), lambda: settings.taken_out(tmp_path, tmp_path / "p")):
+    for asked in (lambda: settings.put_in(tmp_path, tmp_path / "p", "settings.json"), lambda: settings.taken_out(tmp_path)):
         with pytest.raises(BadInput) as why:
             asked()
         assert why.value.slug == "settings-not-json"

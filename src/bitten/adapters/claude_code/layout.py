@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ from bitten.core.trouble import Unable
 
 MARKETPLACE = "bitten"
 PLUGIN = f"bitten@{MARKETPLACE}"
+SIGN = "bitten/claude-plugin/plugins/bitten/hooks/"
+"""In the path of each of our hooks, wherever the data folder is."""
 _SHIPPED = Path(bitten.__file__).parent / "interfaces" / "claude_plugin"
 
 
@@ -62,8 +65,9 @@ def take_away(marketplace: Path) -> bool:
 
 def hooks_at(plugin: Path) -> Mapping[str, list[object]]:
     """What a settings file takes: the hooks, by absolute paths into where the plugin is, or will be."""
-    text, root = _filled((_SHIPPED / "hooks" / "hooks.json").read_text("utf-8")), json.dumps(str(plugin))[1:-1]
-    told: dict[str, Mapping[str, list[object]]] = json.loads(text.replace("${CLAUDE_PLUGIN_ROOT}", root))
+    text = _filled((_SHIPPED / "hooks" / "hooks.json").read_text("utf-8"))
+    here = re.sub(r'\\"\$\{CLAUDE_PLUGIN_ROOT\}/([^"\\]+)\\"', lambda found: _in_json(shlex.quote(str(plugin / found[1]))), text)
+    told: dict[str, Mapping[str, list[object]]] = json.loads(here)
     return told["hooks"]
 
 
@@ -75,8 +79,12 @@ def commands() -> Mapping[str, str]:
 def _filled(text: str) -> str:
     told = {"@PYTHON@": shlex.quote(sys.executable), "@PROGRAM@": sys.executable, "@VERSION@": bitten.__version__}
     for name, value in told.items():
-        text = text.replace(name, json.dumps(value)[1:-1])
+        text = text.replace(name, _in_json(value))
     return text
+
+
+def _in_json(value: str) -> str:
+    return json.dumps(value)[1:-1]
 
 
 def _catalogue() -> Mapping[str, object]:

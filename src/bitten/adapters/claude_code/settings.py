@@ -43,21 +43,21 @@ def put_in(root: Path, plugin: Path, name: str) -> list[Change]:
     """What it takes for a project's sessions to run our hooks, and to know our commands. Raises: BadInput `settings-not-json`."""
     file = root / ".claude" / name
     old = _text(file)
-    new = _without_ours(file, old or "{}\n", plugin)
+    new = _without_ours(file, old or "{}\n")
     for event, groups in layout.hooks_at(plugin).items():
         new = added(new, ("hooks", event), groups)
     return [*_changed(file, old, new), *_commands(root, there=True)]
 
 
-def taken_out(root: Path, plugin: Path) -> list[Change]:
+def taken_out(root: Path) -> list[Change]:
     """The way back, of either settings file. Raises: BadInput `settings-not-json`."""
-    return [*(each for name in FILES for each in _back(root / ".claude" / name, plugin)), *_commands(root, there=False)]
+    return [*(each for name in FILES for each in _back(root / ".claude" / name)), *_commands(root, there=False)]
 
 
-def _back(file: Path, plugin: Path) -> Iterator[Change]:
+def _back(file: Path) -> Iterator[Change]:
     old = _text(file)
     if old is not None:
-        new = _without_ours(file, old, plugin)
+        new = _without_ours(file, old)
         yield from _changed(file, old, None if new != old and not json.loads(new) else new)
 
 
@@ -69,11 +69,11 @@ def _text(file: Path) -> str | None:
     return file.read_bytes().decode("utf-8", "surrogateescape") if file.exists() else None
 
 
-def _without_ours(file: Path, text: str, plugin: Path) -> str:
-    """Also of an earlier install."""
+def _without_ours(file: Path, text: str) -> str:
+    """Also without those of an earlier install, wherever that lay."""
     _held(file, text)
     for event in members(text, ("hooks",)):
-        text = removed(text, ("hooks", event), lambda group: f"{plugin}/hooks/" in json.dumps(group, ensure_ascii=False))
+        text = removed(text, ("hooks", event), lambda group: layout.SIGN in json.dumps(group))
     return text
 
 

@@ -26,7 +26,7 @@ AGAIN = "bitten plugin install"
 TRIAL = "a trial"
 """Where none is installed: laid out as it would be."""
 ROOT = "${CLAUDE_PLUGIN_ROOT}"
-NEEDED = ("SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop")
+NEEDED = ("SessionStart", "UserPromptExpansion", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop")
 BARE = "--bare and --safe-mode switch hooks off for one session, and can't be seen from here"
 
 
@@ -75,8 +75,17 @@ def gates(root: Path) -> list[Gate]:
 
 
 def _folders_in(layer: Layer) -> list[Path]:
-    text = json.dumps(layer.told.get("hooks", {}), ensure_ascii=False).replace('\\"', '"')
-    return list(dict.fromkeys(Path(each) for each in re.findall(r'"(/[^"]*)/hooks/gate\.py"', text)))
+    commands = re.findall(r'"command": ("(?:[^"\\]|\\.)*")', json.dumps(layer.told.get("hooks", {})))
+    gates = (word for each in commands for word in _words(json.loads(each)) if word.startswith("/") and word.endswith("/hooks/gate.py"))
+    return list(dict.fromkeys(Path(each).parent.parent for each in gates))
+
+
+def _words(command: str) -> list[str]:
+    """As a shell would split it; nothing of what no shell would take."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
 
 
 def findings(root: Path, found: list[Gate]) -> Iterator[Finding]:

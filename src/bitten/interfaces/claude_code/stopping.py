@@ -17,8 +17,9 @@ from bitten.interfaces.wiring.claude_code import running_in
 
 ONCE = 1
 """Times that one and the same state of a case sends a session back."""
-CAUSE = re.compile(r"\b(fixed|resolved|solved|confirmed|root cause (is|was)|works? (now|again))\b", re.I)
-DONE = re.compile(CAUSE.pattern + r"|\b(done|completed?|finished|works? (correctly|fine)|all set|passes|should (now )?work)\b", re.I)
+FIXED = re.compile(r"\b(fixed|resolved|solved|works? (now|again))\b", re.I)
+CAUSE = re.compile(FIXED.pattern + r"|\b(confirmed|root cause (is|was))\b", re.I)
+DONE = re.compile(FIXED.pattern + r"|\b(done|completed?|finished|works? (correctly|fine)|all set|passes|should (now )?work)\b", re.I)
 _NOT = re.compile(r"\b(not|never|no|none|nothing|cannot|until|unless|once|if|when|before|after|will|would|should be|to be|please|type|ask|"
                   r"await\w*|wait\w*)\b|n['’]t\b|\?\s*$", re.I)
 
@@ -43,7 +44,7 @@ def _against(call: Call, opened: OpenCase | None, said: str) -> tuple[str, str]:
         return "", ""
     case = opened.case
     key = f"{opened.folder.path.name}/{case.step.name}/{len(case.evidence)}/{case.attempts}/{call.event}"
-    if case.step in (Step.CONFIRMED, Step.FIXED) and claims(said, CAUSE if _is_helper(call) else DONE):
+    if case.step in (Step.CONFIRMED, Step.FIXED) and claims(said, FIXED if _is_helper(call) else DONE):
         return _unproven(case, opened), key
     if case.step < Step.CONFIRMED and claims(said, CAUSE):
         return _unconfirmed(case, opened), key

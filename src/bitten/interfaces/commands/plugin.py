@@ -75,7 +75,7 @@ def uninstall(cli: str, dry_run: bool, yes: bool) -> None:
     bitten plugin uninstall
     """
     place = wired.layout.place()
-    _write(wired.taken_out(House.here().root, wired.layout.plugin_in(place)), dry_run, yes, "Take them out?")
+    _write(wired.taken_out(House.here().root), dry_run, yes, "Take them out?")
     claude = wired.found(cli)
     if claude is not None and claude.has_plugin():
         _tell(claude, wired.commands_out(), dry_run)
