@@ -81,13 +81,15 @@ class Call:
         self.process.stdout.close()
         code = self.process.wait()
         if not self.is_cancelled:
-            self.told(self.result or _lost(self.request["tool"], code))
+            self.told(self.result or _lost(f"its process ended by {f'signal {-code}' if code < 0 else f'exit code {code}'}"))
+
+    def kill(self) -> None:
+        if self.process:
+            self.process.kill()
 
 
-def _lost(tool: str, code: int) -> dict[str, Any]:
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    words = (f"✗ {tool} came to no answer: its process ended by {how}.\n  The case is as it was after its last completed step.\n"
-             "  [our-fault]")
+def _lost(why: str) -> dict[str, Any]:
+    words = f"✗ No answer: {why}.\n  The case is as it was after its last completed step.\n  [our-fault]"
     return {"content": [{"type": "text", "text": words}], "isError": True}
 
 
@@ -134,6 +136,11 @@ class Processes:
             call.is_cancelled = True
             call.let_go()
 
+    def kill_all(self) -> None:
+        """Those that their leash did not end; what they started in copies ends without them."""
+        for call in self._working.values():
+            call.kill()
+
     @property
     def are_done(self) -> bool:
         return not self._working and not self._waiting
@@ -144,6 +151,13 @@ class Processes:
             held_up = call.changes and any(each.changes for each in self._working.values())
             if len(self._working) < MOST and not held_up:
                 self._waiting.remove(call)
-                descriptor = call.begin()
-                self._working[descriptor] = call
-                self._watch(descriptor)
+                self._put_to_work(call)
+
+    def _put_to_work(self, call: Call) -> None:
+        try:
+            descriptor = call.begin()
+        except OSError as error:  # our environment was removed meanwhile, or the machine has no process left
+            call.told(_lost(f"its process could not be started, {error.strerror}"))
+            return
+        self._working[descriptor] = call
+        self._watch(descriptor)

@@ -112,6 +112,7 @@ def _read_evidence(place: Place, _agent: Agent, arguments: Arguments) -> Told:
 
 def _page(whole: str, offset: int) -> tuple[str, dict[str, Json]]:
     """From an offset on, up to the end of a line where there is one. Some clients show a model the JSON alone: it is quoted there too."""
+    offset = min(offset, len(whole))
     end = min(len(whole), offset + PAGE)
     if end < len(whole):
         end = whole.rfind("\n", offset, end) + 1 or end

@@ -101,6 +101,7 @@ class Server:
         """What is still at work is cancelled."""
         self._calls.let_all_go()
         self._until(time.monotonic() + LAST)
+        self._calls.kill_all()
 
     def _until(self, limit: float) -> None:
         while not self._calls.are_done and (left := limit - time.monotonic()) > 0:
