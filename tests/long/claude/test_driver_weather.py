@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bitten.adapters.agents.claude import ClaudeAgent, cli, gate
+from bitten.adapters.sandbox.launcher import fence_rights
 from bitten.core.trouble import Unable
 from tests.claude.driving import FIRST, PROPOSAL, PROPOSE, Ear, ask, asking, bodies, brief, ended, is_claude, left
 from tests.claude.stage import staged
@@ -244,7 +245,7 @@ def test_secrets_of_the_environment_stay_at_home(stage, monkeypatch):
                "CLAUDE_CODE_SIMPLE": "1", "NODE_OPTIONS": "--require=/nowhere.js"}
     for name, value in planted.items():
         monkeypatch.setenv(name, value)
-    seen = stage.project.home / "seen"
+    seen = stage.config / "seen"
     spy = stage.project.home / "claude-spy"
     spy.write_text(f"#!/bin/sh\nenv > {seen}\nexec {cli.found(None, stage.project.env)} \"$@\"\n")
     spy.chmod(0o755)
@@ -284,9 +285,24 @@ def until(condition, what):
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("phase", ["diagnose", "fix"])
+def test_the_whole_cli_writes_only_where_it_must(stage, phase):
+    """Whatever tool, hook or fault of its own it had: a CLI that tries, before it is the real one."""
+    root, home = stage.project.root, stage.project.home
+    tried = {"copy": root / "made", "file": root / "data.py", "home": home / "made", "config": stage.config / "made"}
+    spy = home / "claude-spy"
+    tries = "".join(f"echo x >> {each} || true\n" for each in tried.values())
+    spy.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] || {{\n{tries}}}\nexec {cli.found(None, stage.project.env)} \"$@\"\n")
+    spy.chmod(0o755)
+    stage.api.steps = [dict(READ), dict(WELL)]
+    answer = ClaudeAgent(cli_path=spy, env=stage.project.env).ask(brief(stage, phase, may_write=("data.py",)), Ear())
+    wrote = {name for name, path in tried.items() if path.exists() and path.read_text() not in FILES.values()}
+    assert answer.ended == "done" and wrote == ({"config", *(("copy", "file") if phase == "fix" else ())} if fence_rights() else set(tried))
+
+
 def test_the_folder_of_the_script_is_gone(stage):
     stage.api.steps = [dict(WELL)]
-    seen = stage.project.home / "seen"
+    seen = stage.config / "seen"
     spy = stage.project.home / "claude-spy"
     spy.write_text(f"#!/bin/sh\necho $TMPDIR > {seen}\nexec {cli.found(None, stage.project.env)} \"$@\"\n")
     spy.chmod(0o755)

@@ -27,7 +27,7 @@ class ClaudeAgent:
 
     def ask(self, brief: Brief, listener: Listener) -> Answer:
         cli = found(self.cli_path, self.env)
-        with launched(cli, self.env) as launch:
+        with launched(cli, self.env, [brief.folder] if brief.phase == "fix" else []) as launch:
             from .session import Session
 
             return Session(brief, listener, launch, self.model).held()

@@ -8,8 +8,9 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -26,6 +27,7 @@ OLDEST = (2, 1, 317)
 """The first CLI that was seen to block a call when a hook of the SDK fails; 2.1.312 lets it through. (Hooks that are commands: 2.1.295.)"""
 OLDEST_SDK = (0, 2, 177)
 INSTALL = "pip install 'bitten[claude]'"
+FENCED = Path(__file__).with_name("fenced.py")
 GRACE = 3.0
 """Seconds from SIGTERM to SIGKILL; the CLI takes 0.1 to 2 to end."""
 
@@ -78,10 +80,10 @@ def _numbers(told: str) -> tuple[int, ...]:
 
 
 @contextmanager
-def launched(cli: str, env: Mapping[str, str]) -> Iterator[Launch]:
+def launched(cli: str, env: Mapping[str, str], writable: Sequence[str]) -> Iterator[Launch]:
     """The script, and what the CLI leaves behind; gone with all that it started when the context ends."""
     with _folder() as folder:
-        launch = Launch(cli, env, folder)
+        launch = Launch(cli, env, folder, writable)
         try:
             yield launch
         finally:
@@ -102,6 +104,16 @@ def _folder() -> Iterator[Path]:
     raise Unable("agent-no-cli", "No folder of yours may hold a program.", way="set TMPDIR to a folder that programs may run from")
 
 
+def _its_own(env: Mapping[str, str]) -> list[str]:
+    """Where the CLI keeps its login, and clouds keep theirs: a refreshed token must not be lost.
+
+    Not ~/.claude.json: it is replaced by a rename, which would take the right to write to the whole home. The CLI goes on without.
+    """
+    home = Path(env.get("HOME") or "/nonexistent")
+    config = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    return [str(each) for each in (config, home / ".aws", home / ".azure", home / ".config" / "gcloud")]
+
+
 class Launch:
     """A small script that starts the CLI as we want it: without what it must not inherit, in a session of its own, and gone when we are.
 
@@ -109,7 +121,8 @@ class Launch:
     kernel end the CLI with us, whatever ended us; only Linux has it.
     """
 
-    def __init__(self, cli: str, env: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, cli: str, env: Mapping[str, str], folder: Path, writable: Sequence[str]) -> None:
+        self.writable = [*writable, str(folder), "/dev", *_its_own(env)]
         own = dict.fromkeys(("TMPDIR", "CLAUDE_CODE_TMPDIR", "XDG_CACHE_HOME"), str(folder))
         self.cli, self.env = cli, {**passing(env), **own}
         self.path, self._pid = folder / "claude", folder / "pid"
@@ -119,8 +132,9 @@ class Launch:
     def _words(self) -> list[str]:
         unset = [word for name in dropped(os.environ, self.env) for word in ("-u", name)]
         alone = [tool] if (tool := shutil.which("setsid")) else []
+        fenced = [sys.executable, "-I", "-S", str(FENCED), *self.writable, "--"]
         leashed = [tool, "--pdeathsig", "KILL", "--"] if (tool := shutil.which("setpriv")) else []
-        return [shutil.which("env") or "/usr/bin/env", *unset, *alone, *leashed, self.cli]
+        return [shutil.which("env") or "/usr/bin/env", *unset, *alone, *fenced, *leashed, shutil.which(self.cli) or self.cli]
 
     def stop(self, wait: bool = False) -> None:
         """End the CLI and what it started; nothing where it has ended."""

@@ -49,13 +49,16 @@ class Heard:
             self._streamed.add(self._now)
             self.said = self._begun = self._begun + words
             self.listener.says(words)
+        elif event.get("type") == "content_block_stop" and self._begun:
+            self._begun = ""
+            self.listener.says("\n")
 
     def _assistant(self, message: AssistantMessage) -> None:
         if message.model == "<synthetic>":  # the CLI's own words for a failure, which the result repeats
             return
         words = "".join(each.text for each in message.content if isinstance(each, TextBlock))
         if words and message.message_id not in self._streamed:
-            self.listener.says(words)
+            self.listener.says(f"{words}\n")
         self.said = words or self.said
         self._turns[message.message_id or ""] = None
         self.listener.spent(self.spent)
