@@ -68,10 +68,13 @@ class Workplace:
     files: dict[str, Given] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    _names_are_clean: bool = False
 
     def lay(self, paths: Iterable[str]) -> None:
         """Put a copy of these files there; links last, when it is known what they can lead to."""
-        links, room = [], ROOM
+        paths, links, room = list(paths), [], ROOM
+        names = "\n".join(paths)
+        self._names_are_clean = self.redact(names) == names  # asked once for all: the asking costs more than the reading
         for path in paths:
             why = self._unwanted(path) or ("the copy is full" if room <= 0 or len(self.files) >= MOST else "")
             if why:
@@ -87,7 +90,7 @@ class Workplace:
         parts = path.split("/")
         if NOT_THEIRS & {part.casefold() for part in parts}:
             return "not for an agent"
-        if not path.isprintable() or self.redact(path) != path:
+        if not path.isprintable() or not (self._names_are_clean or self.redact(path) == path):
             return "its name is no plain text, or holds a secret"
         parent = os.path.dirname(self.root / path)  # noqa: PTH120 - as above
         return "" if os.path.realpath(parent) == parent else "below a link"
