@@ -21,7 +21,7 @@ def test_a_session_reads_proposes_and_tells_its_words(tmp_path):
         ear = Ear()
         answer = ask(stage, ear, brief(stage, prompt="/compact\nLook at @other.py"))
         assert (answer.ended, answer.said, answer.denied, answer.gated) == ("done", "It is the last window.", (), True)
-        assert ear.proposals == [PROPOSAL] and "".join(ear.words) == "Reading.It is the last window."
+        assert ear.proposals == [PROPOSAL] and "".join(ear.words) == "Reading.\nIt is the last window.\n"
         assert [each.turns for each in ear.spendings][-1] == answer.spent.turns == 3 and answer.spent.dollars > 0
         first, read, proposed = stage.api.turns
         assert "/compact\nLook at @other.py" in first.told and "a = 1" not in first.told

@@ -36,7 +36,7 @@ class Live:
         self.words: list[str] = []
         self._rest = ""
         self._has_begun = False
-        self._since = time.monotonic()
+        self._since, self._is_over = time.monotonic(), False
         self._stack = ExitStack()
         self._console: Console | None = None
 
@@ -52,6 +52,7 @@ class Live:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
+        self._is_over = True
         self._show(self._rest)
         self._rest = ""
         click.echo(click.style(f"  {self.line()}", dim=True), err=True)
@@ -94,7 +95,9 @@ class Live:
     def line(self) -> str:
         """What was taken of each budget."""
         seconds = time.monotonic() - self._since
-        dollars = "price unknown" if self.taken.dollars is None else f"about ${self.taken.dollars:.2f} of ${self.limits.dollars:.2f}"
+        taken, most = self.taken.dollars, f"${self.limits.dollars:.2f}"
+        unknown = "price unknown" if self._is_over else f"at most {most}, told at its end"
+        dollars = unknown if taken is None else f"about ${taken:.2f} of {most}"
         return f"{self.name}: {self.taken.turns} of {self.limits.turns} turns, {seconds:.0f} of {self.limits.seconds:.0f} s, {dollars}"
 
     def _budget(self) -> str:
