@@ -114,6 +114,7 @@ def test_outside_of_a_repository_the_files_are_walked(tmp_path):
     root = project(tmp_path, "tested", git=False)
     (root / ".bitten" / ".gitignore").write_text("*\n")
     assert "new.py" in during(root, "Bash", {"command": "ls"}, lambda: (root / "new.py").write_text("x"))["reason"]
+    assert "new.py" in during(root, "Bash", {"command": "ls"}, lambda: (root / "new.py").chmod(0o755))["reason"]
 
 
 def test_where_git_can_not_say_the_files_are_walked_too(tmp_path):

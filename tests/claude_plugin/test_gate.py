@@ -432,8 +432,9 @@ def test_the_first_call_of_a_session_with_a_nonce_marks_it_alive(roots, home):
 
 def test_without_a_nonce_the_answers_are_the_same_and_nothing_is_alive(roots, home):
     told = event(roots["open"], "Write", {"file_path": "x", "content": ""})
-    denied = gate.decide({**told, "session_id": "../../etc/x"})
-    assert denied["hookSpecificOutput"]["permissionDecision"] == "deny"
+    outside = session(home, nonce="abc").rename(home / "state" / "bitten" / "outside.json")
+    denied = gate.decide({**told, "session_id": "../outside"})
+    assert denied["hookSpecificOutput"]["permissionDecision"] == "deny" and json.loads(outside.read_text()) == {"nonce": "abc"}
     file = session(home, nonce="", alive=False)
     assert gate.decide(told) == denied
     assert json.loads(file.read_text())["alive"] is False
