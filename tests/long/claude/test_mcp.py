@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +93,14 @@ def test_inside_a_session_whose_gate_is_alive_the_tools_keep_the_case_gated(tmp_
         assert '"supports"' in checked.last_result and stage.project.photograph() == before and stage.api.strangers == []
         shown = stage.project.show()
         assert shown["gating"] == "gated" and len(shown["sessions"]) == 1
+
+
+def test_what_the_page_says_to_put_into_a_project_works_as_it_stands(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "mcp.md").read_text("utf-8")
+    snippet = page.partition("```json\n")[2].partition("```")[0]
+    steps = [{"tool": "mcp__bitten__case"}, {"text": "ok"}]
+    with staged(tmp_path, project_files(**{".mcp.json": snippet}), steps) as stage:
+        captured(stage.project)
+        said = stage.claude("Where are we?", "--allowedTools", "mcp__bitten", MCP_CONNECTION_NONBLOCKING="0")
+        [server] = next(each["mcp_servers"] for each in said.messages if each.get("subtype") == "init")
+        assert server["name"] == "bitten" and '"case":1' in stage.api.turns[1].last_result and stage.api.strangers == []
