@@ -46,6 +46,13 @@ def test_a_run_whose_lock_is_held_runs_and_one_whose_lock_is_free_is_lost(root):
     assert run.standing == detached.LOST
 
 
+def test_a_shell_whose_memory_lies_elsewhere_sees_that_it_runs(root, monkeypatch):
+    run, lock = begun(root)
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    assert [(each.standing, each.log) for each in detached.all_of(root)] == [(detached.RUNNING, run.log)]
+    lock.close()
+
+
 def test_a_run_that_exited_well_is_lost_while_nobody_has_looked_at_what_was_expected_of_it(root):
     run, lock = begun(root)
     detached.Watched(run, lock, -1).ended(RUN)

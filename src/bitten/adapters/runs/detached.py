@@ -1,7 +1,8 @@
 """Runs that nobody watches: a folder each tells how one stands, also after a kill or a reboot. Knows no case but by its number.
 
-The record lies on disk, in our state folder; log and lock lie in memory, as what any running command prints. Who finds the lock free
-and the record incomplete knows that nobody saw the end. From another machine the lock can't be seen: there only the record speaks.
+The record lies on disk, in our state folder; log and lock lie in memory, as what any running command prints, where a link leads to: another
+shell, or a full memory, would have another place. Who finds the lock free and the record incomplete knows that nobody saw the end. From
+another machine the lock can't be seen: there only the record speaks.
 """
 
 from __future__ import annotations
@@ -59,10 +60,9 @@ class Record:
 
 @dataclass(frozen=True)
 class Detached:
-    """One run, as its folders tell of it: `folder` on disk, `memory` with its lock and log."""
+    """One run, as its folders tell of it."""
 
     folder: Path
-    memory: Path
 
     @property
     def id(self) -> str:
@@ -71,6 +71,15 @@ class Detached:
     @property
     def number(self) -> int:
         return int(self.id[1:])
+
+    @property
+    def memory(self) -> Path:
+        """With its lock and log."""
+        link = self.folder / "memory"
+        try:
+            return link.readlink()
+        except OSError:  # it was never laid
+            return link
 
     @property
     def log(self) -> Path:
@@ -199,8 +208,7 @@ def all_of(root: Path) -> list[Detached]:
     folder = places.state() / base(root)
     if not folder.is_dir():
         return []
-    memory = places.memory() / base(root)
-    found = [Detached(each, memory / each.name) for each in folder.iterdir() if each.name[1:].isdecimal()]
+    found = [Detached(each) for each in folder.iterdir() if each.name[1:].isdecimal()]
     return sorted((each for each in found if each.is_begun), key=lambda each: each.number)
 
 
@@ -224,13 +232,14 @@ def _next(root: Path) -> Detached:
     number = max((int(each.name[1:]) for each in folders.iterdir() if each.name[1:].isdecimal()), default=0)
     while True:
         number += 1
-        run = Detached(folders / f"r{number}", memory / f"r{number}")
+        run, there = Detached(folders / f"r{number}"), memory / f"r{number}"
         try:
             run.folder.mkdir(mode=0o700)
         except FileExistsError:  # another terminal's, begun meanwhile
             continue
-        shutil.rmtree(run.memory, ignore_errors=True)
-        run.memory.mkdir(mode=0o700)
+        shutil.rmtree(there, ignore_errors=True)
+        there.mkdir(mode=0o700)
+        (run.folder / "memory").symlink_to(there)
         return run
 
 
