@@ -80,6 +80,7 @@ def test_what_the_person_changed_afterwards_is_not_taken_back(desk, put, root):
 
 @pytest.mark.parametrize("written", [0, 1])
 def test_killed_between_two_files_it_is_gone_on_with_or_undone(desk, put, root, monkeypatch, written):
+    put = replace(put, pid=1)  # that of the killed one, not ours
     real, left = handover.rewrite, [written]
 
     def until_killed(path, data):
