@@ -1,8 +1,8 @@
 """The channel "claude-code prompt": a person types `/bitten:confirm H VALUE` after the evidence was shown to them. No rule of its own.
 
-Claude Code expands a command that was typed, and only that: a prompt that the model schedules for itself (CronCreate, ScheduleWakeup)
-comes by UserPromptSubmit alone, a Skill call by PreToolUse (all observed with 2.1.332). It also says whether a session is attended. A
-program that drives the terminal can't be told from a person.
+Claude Code expands a command that was typed, and only that: a prompt that the model schedules for itself (CronCreate, ScheduleWakeup),
+and one that a program sends by the session's own socket, reach UserPromptSubmit as if typed, and are not expanded; a Skill call comes by
+PreToolUse (all observed with 2.1.332). It also says whether a session is attended. What drives the terminal can't be told from a person.
 """
 
 from __future__ import annotations
