@@ -10,8 +10,8 @@ import pytest
 
 from bitten.adapters.claude_code import layout
 from bitten.adapters.doctor import agents, gates, samples
-from bitten.adapters.doctor.finding import ADVISORY, BROKEN, OK
 from bitten.adapters.doctor.scratch import scratch
+from bitten.adapters.doctor.vital import ADVISORY, BROKEN, OK
 
 
 class Home:
@@ -38,7 +38,7 @@ class Home:
         self.write(places[layer], told)
 
     def found(self):
-        return list(gates.findings(self.root, gates.gates(self.root)))
+        return list(gates.vitals(self.root, gates.gates(self.root)))
 
     def states(self):
         return {each.name: each.state for each in self.found()}
@@ -151,7 +151,7 @@ def test_a_gate_that_answers_wrongly_is_named_by_what_it_should_have_done(home):
         for body, said in (("", "refuse an edit"), ("import sys; sys.exit(2)", "let a read through"), ("print('{')", "let a read through"),
                            (DENIES % 0, "stay shut"), (DENIES % 2, "did not note that it was asked")):
             (home.plugin / "hooks" / "gate.py").write_text(f"{body}\n", "utf-8")
-            found = list(samples.findings(gates.Gate(home.plugin, "plugin"), made))
+            found = list(samples.vitals(gates.Gate(home.plugin, "plugin"), made))
             assert any(said in each.said for each in found if each.state == BROKEN), (body, found)
 
 
@@ -164,10 +164,10 @@ def test_a_program_that_is_too_old_or_tells_no_version_is_broken(tmp_path, monke
             fake.write_text(f"#!/bin/sh\necho '{said}'\n", "utf-8")
             fake.chmod(0o755)
             (program,) = agents.programs(made)
-            assert next(iter(agents.findings([program]))).state == state, said
+            assert next(iter(agents.vitals([program]))).state == state, said
         fake.unlink()
         monkeypatch.setattr(shutil, "which", lambda _: None)
-        assert next(iter(agents.findings(agents.programs(made)))).state == ADVISORY
+        assert next(iter(agents.vitals(agents.programs(made)))).state == ADVISORY
 
 
 def test_a_world_of_its_own_is_gone_also_after_a_failure(tmp_path, monkeypatch):

@@ -38,7 +38,7 @@ def test_a_claude_whose_hooks_fail_open_is_broken_for_a_script_too(project, tmp_
     done = project.bitten("doctor", "--quick", "--json", PATH=f"{fake.parent}:{project.env['PATH']}")
     told = json.loads(done.stdout)
     assert done.returncode == 1 and told["ok"] is False
-    (old, bundled) = [each for each in told["findings"] if each["name"] == "claude"]
+    (old, bundled) = [each for each in told["vitals"] if each["name"] == "claude"]
     assert old["state"] == "broken" and "2.1.197 on PATH" in old["said"] and old["way"] == "claude update"
     assert bundled["state"] == "ok" and str(cli()) in bundled["said"]
-    assert {each["name"] for each in told["findings"]} == ABOUT and all(each["way"] for each in told["findings"] if each["state"] != "ok")
+    assert {each["name"] for each in told["vitals"]} == ABOUT and all(each["way"] for each in told["vitals"] if each["state"] != "ok")

@@ -59,7 +59,7 @@ def broken(stage, *options, **env):
     """What doctor calls broken."""
     done = stage.project.bitten("doctor", "--json", *options, **env)
     told = json.loads(done.stdout)
-    found = [f"{each['name']}: {each['said']}" for each in told["findings"] if each["state"] == "broken"]
+    found = [f"{each['name']}: {each['said']}" for each in told["vitals"] if each["state"] == "broken"]
     assert done.returncode == (1 if found else 0) and told["ok"] is not bool(found)
     return "\n".join(found)
 

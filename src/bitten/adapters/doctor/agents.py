@@ -13,8 +13,8 @@ from pathlib import Path
 from bitten.adapters.claude_code.cli import OLDEST, TESTED
 from bitten.core.noun import noun
 
-from .finding import ADVISORY, BROKEN, OK, Finding
 from .scratch import Scratch
+from .vital import ADVISORY, BROKEN, OK, Vital
 
 OLDEST_SDK, TESTED_SDK = (0, 2, 177), (0, 2, 189)
 SECONDS = 30
@@ -57,38 +57,38 @@ def _asked(path: str, where: str, scratch: Scratch) -> Program:
     return Program(path, where, numbers, "" if numbers else f"it tells no version: {(done.stdout or done.stderr).strip()[:100]!r}")
 
 
-def findings(found: list[Program]) -> Iterator[Finding]:
+def vitals(found: list[Program]) -> Iterator[Vital]:
     if not found:
-        yield _finding("claude", ADVISORY, "no Claude CLI on PATH, and none in the SDK: bitten works without, alone in a terminal",
+        yield _vital("claude", ADVISORY, "no Claude CLI on PATH, and none in the SDK: bitten works without, alone in a terminal",
                        f"npm install -g @anthropic-ai/claude-code, or:  {INSTALL}")
     yield from map(_program, found)
     yield _sdk()
 
 
-def _program(each: Program) -> Finding:
+def _program(each: Program) -> Vital:
     name = f"{dotted(each.version)} {each.where}, {each.path}"
     if each.trouble:
-        return _finding("claude", BROKEN, f"{each.path}, {each.where}: {each.trouble}", "install it again")
+        return _vital("claude", BROKEN, f"{each.path}, {each.where}: {each.trouble}", "install it again")
     if not each.fails_closed:
-        return _finding("claude", BROKEN, f"{name}: before {dotted(OLDEST)} a hook that can't start lets the call through, without a word",
+        return _vital("claude", BROKEN, f"{name}: before {dotted(OLDEST)} a hook that can't start lets the call through, without a word",
                         "claude update" if each.where == "on PATH" else f"{INSTALL} -U")
     if each.version[:2] != TESTED[:2]:
-        return _finding("claude", ADVISORY, f"{name}: tested with {dotted(OLDEST)} to {dotted(TESTED)}", "bitten doctor, without --quick")
-    return _finding("claude", OK, name)
+        return _vital("claude", ADVISORY, f"{name}: tested with {dotted(OLDEST)} to {dotted(TESTED)}", "bitten doctor, without --quick")
+    return _vital("claude", OK, name)
 
 
-def _sdk() -> Finding:
+def _sdk() -> Vital:
     try:
         told = version("claude-agent-sdk")
     except PackageNotFoundError:
-        return _finding("sdk", ADVISORY, "claude-agent-sdk is not installed: only --with claude needs it", INSTALL)
+        return _vital("sdk", ADVISORY, "claude-agent-sdk is not installed: only --with claude needs it", INSTALL)
     numbers = _numbers(told)
     if numbers < OLDEST_SDK:
         why = f"claude-agent-sdk {told}: before {dotted(OLDEST_SDK)} a hook that fails does not block"
-        return _finding("sdk", BROKEN, why, f"{INSTALL} -U")
+        return _vital("sdk", BROKEN, why, f"{INSTALL} -U")
     if numbers[:2] != TESTED_SDK[:2]:
-        return _finding("sdk", ADVISORY, f"claude-agent-sdk {told}: tested with {dotted(OLDEST_SDK)} to {dotted(TESTED_SDK)}", INSTALL)
-    return _finding("sdk", OK, f"claude-agent-sdk {told}")
+        return _vital("sdk", ADVISORY, f"claude-agent-sdk {told}: tested with {dotted(OLDEST_SDK)} to {dotted(TESTED_SDK)}", INSTALL)
+    return _vital("sdk", OK, f"claude-agent-sdk {told}")
 
 
 def dotted(numbers: tuple[int, ...]) -> str:
@@ -100,6 +100,6 @@ def _numbers(told: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else ()
 
 
-def _finding(name: str, state: str, said: str, way: str = "") -> Finding:
-    return Finding("agent", name, state, said, way)
+def _vital(name: str, state: str, said: str, way: str = "") -> Vital:
+    return Vital("agent", name, state, said, way)
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from .agents import Program, dotted
-from .finding import BROKEN, OK, Finding
 from .gates import AGAIN, TRIAL, Gate
 from .scratch import SOURCE, Scratch
+from .vital import BROKEN, OK, Vital
 
 SECONDS = 90
 DONE = "The row count is corrected."
@@ -41,19 +41,19 @@ def steps(scratch: Scratch) -> list[dict[str, object]]:
             {"tool": "Edit", "input": {"file_path": file, "old_string": "127", "new_string": "128"}}, {"text": DONE}]
 
 
-def findings(program: Program, gate: Gate, scratch: Scratch, api: API) -> Iterator[Finding]:
+def vitals(program: Program, gate: Gate, scratch: Scratch, api: API) -> Iterator[Vital]:
     began = time.monotonic()
     done = _played(program, gate, scratch, api)
     took, results = time.monotonic() - began, [turn.last_result for turn in api.turns]
     by = f"claude {dotted(program.version)} {program.where}"
     if api.strangers:
-        yield _finding(BROKEN, f"{by} called {api.strangers[0]}, which no session of ours does", "tell us: that should not be")
+        yield _vital(BROKEN, f"{by} called {api.strangers[0]}, which no session of ours does", "tell us: that should not be")
     if scratch.source.read_text("utf-8") != SOURCE:
-        yield _finding(BROKEN, f"the gate is dead: a scripted edit before a confirmed cause went through in {by}", AGAIN)
+        yield _vital(BROKEN, f"the gate is dead: a scripted edit before a confirmed cause went through in {by}", AGAIN)
     elif any("bitten" in told and "case" in told for told in results[2:3]):
-        yield _finding(OK, f"the gate{_trial(gate)} is alive: a scripted edit before a confirmed cause was refused in {by}, {took:.1f} s")
+        yield _vital(OK, f"the gate{_trial(gate)} is alive: a scripted edit before a confirmed cause was refused in {by}, {took:.1f} s")
     else:
-        yield _finding(BROKEN, f"{by} did not come to the edit: {_why(done, results)}", "claude -p hello, in a terminal, may say more")
+        yield _vital(BROKEN, f"{by} did not come to the edit: {_why(done, results)}", "claude -p hello, in a terminal, may say more")
 
 
 def _trial(gate: Gate) -> str:
@@ -86,5 +86,5 @@ def _is_result(line: str) -> bool:
         return False
 
 
-def _finding(state: str, said: str, way: str = "") -> Finding:
-    return Finding("plugin", "alive", state, said, way)
+def _vital(state: str, said: str, way: str = "") -> Vital:
+    return Vital("plugin", "alive", state, said, way)

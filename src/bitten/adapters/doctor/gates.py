@@ -20,7 +20,7 @@ from bitten.adapters.claude_code.effective import Layer
 from bitten.adapters.claude_code.sessions import remembered
 from bitten.core.noun import noun
 
-from .finding import ADVISORY, BROKEN, OK, Finding
+from .vital import ADVISORY, BROKEN, OK, Vital
 
 AGAIN = "bitten plugin install"
 TRIAL = "a trial"
@@ -88,9 +88,9 @@ def _words(command: str) -> list[str]:
         return []
 
 
-def findings(root: Path, found: list[Gate]) -> Iterator[Finding]:
+def vitals(root: Path, found: list[Gate]) -> Iterator[Vital]:
     if not found:
-        yield _finding("plugin", ADVISORY, "is not installed: sessions in Claude Code have no gate of ours here", AGAIN)
+        yield _vital("plugin", ADVISORY, "is not installed: sessions in Claude Code have no gate of ours here", AGAIN)
         return
     for gate in found:
         yield from _whole(gate)
@@ -101,7 +101,7 @@ def findings(root: Path, found: list[Gate]) -> Iterator[Finding]:
     yield from _heard(root)
 
 
-def _whole(gate: Gate) -> Iterator[Finding]:
+def _whole(gate: Gate) -> Iterator[Vital]:
     """One line: the first thing that is wrong with it, or that nothing is."""
     try:
         why = _missing(gate)
@@ -109,12 +109,12 @@ def _whole(gate: Gate) -> Iterator[Finding]:
         why = f"hooks.json can't be read ({error}): none of its hooks runs, and edits go through without a word"
     version = _version(gate)
     if why:
-        yield _finding("plugin", BROKEN, f"{gate.folder}: {why}", AGAIN)
+        yield _vital("plugin", BROKEN, f"{gate.folder}: {why}", AGAIN)
     elif version != __version__:
         other = f"is of bitten {version or '(no version)'}, and this is {__version__}"
-        yield _finding("plugin", BROKEN, other, f"{AGAIN}, then a new session")
+        yield _vital("plugin", BROKEN, other, f"{AGAIN}, then a new session")
     else:
-        yield _finding("plugin", OK, f"{version} by {gate.where}, {gate.folder}")
+        yield _vital("plugin", OK, f"{version} by {gate.where}, {gate.folder}")
 
 
 def _missing(gate: Gate) -> str:
@@ -145,39 +145,39 @@ def _version(gate: Gate) -> str:
     return str(told.get("version", "")) if isinstance(told, dict) else ""
 
 
-def _switched_off(found: list[Gate], layers: list[Layer]) -> Iterator[Finding]:
+def _switched_off(found: list[Gate], layers: list[Layer]) -> Iterator[Vital]:
     why = list(_reasons(found, layers))
-    yield from why or [_finding("settings", OK, f"switch nothing off; {BARE}")]
+    yield from why or [_vital("settings", OK, f"switch nothing off; {BARE}")]
 
 
-def _reasons(found: list[Gate], layers: list[Layer]) -> Iterator[Finding]:
+def _reasons(found: list[Gate], layers: list[Layer]) -> Iterator[Vital]:
     for layer in layers:
         if layer.trouble:
-            yield _finding("settings", ADVISORY, f"{layer.file} can't be read: {layer.trouble}", f"mend {layer.file}")
+            yield _vital("settings", ADVISORY, f"{layer.file} can't be read: {layer.trouble}", f"mend {layer.file}")
     off, by = effective.value(layers, "disableAllHooks")
     if off is True and by:
-        yield _finding("settings", BROKEN, f"disableAllHooks in {by.file}: no hook runs, ours neither", f"take it out of {by.file}")
+        yield _vital("settings", BROKEN, f"disableAllHooks in {by.file}: no hook runs, ours neither", f"take it out of {by.file}")
     only, by = effective.value([each for each in layers if each.name == "managed"], "allowManagedHooksOnly")
     if only is True and by:
-        yield _finding("settings", BROKEN, f"allowManagedHooksOnly in {by.file}: your administrator lets only their own hooks run",
+        yield _vital("settings", BROKEN, f"allowManagedHooksOnly in {by.file}: your administrator lets only their own hooks run",
                        "ask them to add ours, or debug with bitten in a terminal")
     enabled, by = effective.value(layers, "enabledPlugins", layout.PLUGIN)
     if any(gate.where == "plugin" for gate in found) and enabled is not True:
         place = f"in {by.file}" if by else "in no settings file"
-        yield _finding("settings", BROKEN, f"the plugin is installed and not enabled ({place})", f"claude plugin enable {layout.PLUGIN}")
+        yield _vital("settings", BROKEN, f"the plugin is installed and not enabled ({place})", f"claude plugin enable {layout.PLUGIN}")
     if os.environ.get("CLAUDE_CODE_SIMPLE", "").lower() in ("1", "true", "yes"):
-        yield _finding("settings", BROKEN, "CLAUDE_CODE_SIMPLE is set: sessions of this shell run no hooks", "unset CLAUDE_CODE_SIMPLE")
+        yield _vital("settings", BROKEN, "CLAUDE_CODE_SIMPLE is set: sessions of this shell run no hooks", "unset CLAUDE_CODE_SIMPLE")
 
 
-def _modes(found: list[Gate], layers: list[Layer]) -> Iterator[Finding]:
+def _modes(found: list[Gate], layers: list[Layer]) -> Iterator[Vital]:
     """Who else could rewrite what decides."""
     files = [*(layer.file for layer in layers if layer.name != "managed"), *(path for gate in found for path in _parts(gate.folder))]
     loose = [path for path in files if _others_write(path)]
     if loose:
-        yield _finding("modes", BROKEN, f"others may write {loose[0]}" + (f" and {len(loose) - 1} more" if len(loose) > 1 else ""),
+        yield _vital("modes", BROKEN, f"others may write {loose[0]}" + (f" and {len(loose) - 1} more" if len(loose) > 1 else ""),
                        f"chmod -R go-w {shlex.quote(str(loose[0]))}")
     else:
-        yield _finding("modes", OK, "settings and hook scripts are yours alone to write")
+        yield _vital("modes", OK, "settings and hook scripts are yours alone to write")
 
 
 def _parts(folder: Path) -> Iterator[Path]:
@@ -194,14 +194,14 @@ def _others_write(path: Path) -> bool:
     return told.st_uid not in (os.getuid(), 0) or bool(told.st_mode & stat.S_IWOTH or by_group)
 
 
-def _trusted(root: Path) -> Finding:
+def _trusted(root: Path) -> Vital:
     if effective.is_trusted(root):
-        return _finding("trust", OK, "Claude Code trusts this folder, so its sessions at a terminal run hooks")
-    return _finding("trust", ADVISORY, "Claude Code was not told to trust this folder: at a terminal it holds hooks back until then",
+        return _vital("trust", OK, "Claude Code trusts this folder, so its sessions at a terminal run hooks")
+    return _vital("trust", ADVISORY, "Claude Code was not told to trust this folder: at a terminal it holds hooks back until then",
                     "start claude here once, and answer its question")
 
 
-def _heard(root: Path) -> Iterator[Finding]:
+def _heard(root: Path) -> Iterator[Vital]:
     """Of the last session here: whether its gate answered, and of which version that was."""
     if not (places.state() / "claude").is_dir():
         return
@@ -212,13 +212,13 @@ def _heard(root: Path) -> Iterator[Finding]:
     ago = f"{(time.time() - float(last.get('began') or 0)) / 3600:.1f} h ago"
     if last.get("version") not in (None, "", __version__):
         old = f"the last session here began {ago} with the hooks of bitten {last['version']}"
-        yield _finding("heartbeat", ADVISORY, old, "begin a new one")
+        yield _vital("heartbeat", ADVISORY, old, "begin a new one")
     elif last.get("alive"):
-        yield _finding("heartbeat", OK, f"the last session here began {ago}, and its gate answered")
+        yield _vital("heartbeat", OK, f"the last session here began {ago}, and its gate answered")
     else:
-        yield _finding("heartbeat", ADVISORY, f"the last session here began {ago}, and made no tool call that our gate saw",
+        yield _vital("heartbeat", ADVISORY, f"the last session here began {ago}, and made no tool call that our gate saw",
                        "if it made any, its gate is dead: bitten doctor, without --quick")
 
 
-def _finding(name: str, state: str, said: str, way: str = "") -> Finding:
-    return Finding("plugin", name, state, said, way)
+def _vital(name: str, state: str, said: str, way: str = "") -> Vital:
+    return Vital("plugin", name, state, said, way)

@@ -15,37 +15,37 @@ from bitten.adapters import places
 from bitten.adapters.runs import invitation
 from bitten.core.trouble import Unable
 
-from .finding import ADVISORY, BROKEN, OK, Finding
 from .scratch import Scratch
+from .vital import ADVISORY, BROKEN, OK, Vital
 
 SECONDS = 20
 CHILD = "import sys; print('here', flush=True); sys.stdin.read()"
 
 
-def _finding(name: str, state: str, said: str, way: str = "") -> Finding:
-    return Finding("bitten", name, state, said, way)
+def _vital(name: str, state: str, said: str, way: str = "") -> Vital:
+    return Vital("bitten", name, state, said, way)
 
 
-def findings(root: Path, scratch: Scratch) -> Iterator[Finding]:
-    yield _finding("python", OK, f"{platform.python_version()} at {sys.executable}, bitten {__version__}")
+def vitals(root: Path, scratch: Scratch) -> Iterator[Vital]:
+    yield _vital("python", OK, f"{platform.python_version()} at {sys.executable}, bitten {__version__}")
     yield _git()
     yield _copies(scratch)
     yield from _child(scratch)
     yield from _folders(root)
 
 
-def _git() -> Finding:
+def _git() -> Vital:
     try:
         done = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=SECONDS, check=False)
         if done.returncode == 0:
-            return _finding("git", OK, done.stdout.strip().removeprefix("git version "))
+            return _vital("git", OK, done.stdout.strip().removeprefix("git version "))
         why = done.stderr.strip()[:200]
     except (OSError, subprocess.TimeoutExpired) as error:
         why = str(error)
-    return _finding("git", ADVISORY, f"does not run ({why}): cases work, commits and work trees don't", "install git")
+    return _vital("git", ADVISORY, f"does not run ({why}): cases work, commits and work trees don't", "install git")
 
 
-def _copies(scratch: Scratch) -> Finding:
+def _copies(scratch: Scratch) -> Vital:
     """How strong a throw-away copy is here, by making one."""
     from bitten.adapters.sandbox import open_room  # noqa: PLC0415 - only a trial needs it
 
@@ -53,13 +53,13 @@ def _copies(scratch: Scratch) -> Finding:
         with open_room(scratch.project, scratch.folder / "rooms", []) as room:
             how = room.how
             if room.is_strong:
-                return _finding("copies", OK, how)
+                return _vital("copies", OK, how)
     except (Unable, OSError) as error:
-        return _finding("copies", BROKEN, f"none can be made: {error}", "BITTEN_SANDBOX=clone bitten check")
-    return _finding("copies", ADVISORY, how, "allow unprivileged user namespaces:  sysctl kernel.unprivileged_userns_clone=1")
+        return _vital("copies", BROKEN, f"none can be made: {error}", "BITTEN_SANDBOX=clone bitten check")
+    return _vital("copies", ADVISORY, how, "allow unprivileged user namespaces:  sysctl kernel.unprivileged_userns_clone=1")
 
 
-def _child(scratch: Scratch) -> Iterator[Finding]:
+def _child(scratch: Scratch) -> Iterator[Vital]:
     """A child Python of ours: does the guest get in, and may its stack be read?"""
     spool = scratch.folder / "spool"
     spool.mkdir(mode=0o700)
@@ -73,42 +73,42 @@ def _child(scratch: Scratch) -> Iterator[Finding]:
         yield _stack(child.pid)
         child.stdin.close()
     if any(spool.glob("p*.log")):
-        yield _finding("guest", OK, "gets into a child Python by its environment")
+        yield _vital("guest", OK, "gets into a child Python by its environment")
     else:
-        yield _finding("guest", BROKEN, "does not get into a child Python: crashes are read from what is printed alone",
+        yield _vital("guest", BROKEN, "does not get into a child Python: crashes are read from what is printed alone",
                        "look for a sitecustomize or PYTHON* variable that shuts it out, or:  bitten run --native -- CMD")
 
 
-def _stack(pid: int) -> Finding:
+def _stack(pid: int) -> Vital:
     from bitten.adapters.watching.stacks import by_spy  # noqa: PLC0415 - as above
 
     seen = by_spy(pid)
     if seen.threads:
-        return _finding("stacks", OK, "py-spy reads the stack of a running Python")
-    return _finding("stacks", ADVISORY, f"of running Pythons can't be read ({seen.trouble}): a picture of a hang lacks their lines",
+        return _vital("stacks", OK, "py-spy reads the stack of a running Python")
+    return _vital("stacks", ADVISORY, f"of running Pythons can't be read ({seen.trouble}): a picture of a hang lacks their lines",
                     "pip install py-spy, or allow ptrace:  sysctl kernel.yama.ptrace_scope=0")
 
 
-def _folders(root: Path) -> Iterator[Finding]:
+def _folders(root: Path) -> Iterator[Vital]:
     ours: tuple[tuple[str, Callable[[], Path]], ...] = (
         ("state", places.state), ("memory", places.memory), ("cache", places.cache), ("copies", places.scratch))
     try:
         found = {name: place() for name, place in ours}
     except Unable as why:
-        yield _finding("folders", BROKEN, why.what, why.way)
+        yield _vital("folders", BROKEN, why.what, why.way)
         return
     if found["state"].is_relative_to(found["memory"]):
-        yield _finding("folders", ADVISORY, f"no home that can be written: state lies in {found['state']}, gone with a restart",
+        yield _vital("folders", ADVISORY, f"no home that can be written: state lies in {found['state']}, gone with a restart",
                        "set XDG_STATE_HOME")
     else:
-        yield _finding("folders", OK, f"ours can be written: {', '.join(map(str, dict.fromkeys(found.values())))}")
+        yield _vital("folders", OK, f"ours can be written: {', '.join(map(str, dict.fromkeys(found.values())))}")
     yield _room({"the project": root, **found})
 
 
-def _room(named: dict[str, Path]) -> Finding:
+def _room(named: dict[str, Path]) -> Vital:
     full = [name for name, place in named.items() if places.is_full(place)]
     if full:
-        return _finding("room", BROKEN, f"none is left for a case in {', '.join(full)}", "make room, or set XDG_STATE_HOME")
+        return _vital("room", BROKEN, f"none is left for a case in {', '.join(full)}", "make room, or set XDG_STATE_HOME")
     left = {name: shutil.disk_usage(place).free for name, place in named.items()}
     tightest = min(left, key=lambda name: left[name])
-    return _finding("room", OK, f"at least {left[tightest] >> 20:,} MiB are free ({tightest})")
+    return _vital("room", OK, f"at least {left[tightest] >> 20:,} MiB are free ({tightest})")

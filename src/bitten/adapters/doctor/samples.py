@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .finding import BROKEN, OK, Finding
 from .gates import AGAIN, TRIAL, Gate
 from .scratch import Scratch
+from .vital import BROKEN, OK, Vital
 
 SESSION = "bitten-doctor"
 SECONDS = 30
@@ -52,9 +52,9 @@ class Answer:
         return f"exit {self.exit}" + (f", {said}" if said else "")
 
 
-def findings(gate: Gate, scratch: Scratch) -> Iterator[Finding]:
+def vitals(gate: Gate, scratch: Scratch) -> Iterator[Vital]:
     """In a project with an open case and no confirmed cause."""
-    wrong: list[Finding] = []
+    wrong: list[Vital] = []
     slowest = count = 0.0
     for name, event, wanted in _samples(scratch):
         for hook in gate.commands(name):
@@ -66,7 +66,7 @@ def findings(gate: Gate, scratch: Scratch) -> Iterator[Finding]:
     if count and not wrong and not _is_alive(scratch):
         wrong.append(_wrong("the gate did not note that it was asked: its cases stay advisory"))
     well = f"answer {count:.0f} sample events as they must; the gate within {slowest * 1000:.0f} ms"
-    yield from wrong or [Finding("plugin", "hooks", OK, well + (" (a trial: none is installed)" if gate.where == TRIAL else ""))]
+    yield from wrong or [Vital("plugin", "hooks", OK, well + (" (a trial: none is installed)" if gate.where == TRIAL else ""))]
 
 
 WANTED = {"deny": "refuse an edit before a confirmed cause", "let": "let a read through",
@@ -118,5 +118,5 @@ def _is_alive(scratch: Scratch) -> bool:
         return False
 
 
-def _wrong(said: str) -> Finding:
-    return Finding("plugin", "hooks", BROKEN, said, f"{AGAIN}, then a new session")
+def _wrong(said: str) -> Vital:
+    return Vital("plugin", "hooks", BROKEN, said, f"{AGAIN}, then a new session")

@@ -10,7 +10,7 @@ import click
 
 from bitten.interfaces import text
 from bitten.interfaces.wiring import doctor as wiring
-from bitten.interfaces.wiring.doctor import ADVISORY, BROKEN, OK, Finding
+from bitten.interfaces.wiring.doctor import ADVISORY, BROKEN, OK, Vital
 
 COLOURS = {OK: "green", ADVISORY: "yellow", BROKEN: "red"}
 MARKS = {OK: "✓", ADVISORY: "–", BROKEN: "✗"}
@@ -32,20 +32,20 @@ def doctor(quick: bool, as_json: bool) -> int:
     bitten doctor --quick
     bitten doctor --json
     """
-    found: list[Finding] = []
+    found: list[Vital] = []
     for each in wiring.examined(quick=quick):
         if not as_json:
             _say(each, found)
         found.append(each)
     broken = sum(each.state == BROKEN for each in found)
     if as_json:
-        click.echo(json.dumps({"ok": not broken, "findings": [asdict(each) for each in found]}, ensure_ascii=False, indent=1))
+        click.echo(json.dumps({"ok": not broken, "vitals": [asdict(each) for each in found]}, ensure_ascii=False, indent=1))
     elif broken:
         click.echo(click.style(f"\n✗ {broken} broken", fg="red"))
     return 1 if broken else 0
 
 
-def _say(each: Finding, before: list[Finding]) -> None:
+def _say(each: Vital, before: list[Vital]) -> None:
     if not before or before[-1].about != each.about:
         click.echo(f"{NAMES[each.about]}:")
     said = each.said.replace(str(Path.home()), "~")

@@ -8,36 +8,36 @@ from pathlib import Path
 
 from bitten.adapters.claude_code import layout
 from bitten.adapters.doctor import agents, drive, gates, machine, samples
-from bitten.adapters.doctor.finding import ADVISORY, BROKEN, OK, Finding
 from bitten.adapters.doctor.scratch import Scratch, scratch
+from bitten.adapters.doctor.vital import ADVISORY, BROKEN, OK, Vital
 from bitten.adapters.root import root_of
 from bitten.core.trouble import Unable
 
 from .house import current_folder
 from .single import redact
 
-__all__ = ["ADVISORY", "BROKEN", "OK", "Finding", "examined"]
+__all__ = ["ADVISORY", "BROKEN", "OK", "Vital", "examined"]
 
 
-def examined(*, quick: bool) -> Iterator[Finding]:
-    """Each finding as it comes, for the project around. It is only read, and nothing of what is made for the trial stays."""
-    for each in _findings(root_of(current_folder()), quick):
+def examined(*, quick: bool) -> Iterator[Vital]:
+    """Each vital as it comes, for the project around. It is only read, and nothing of what is made for the trial stays."""
+    for each in _vitals(root_of(current_folder()), quick):
         yield replace(each, said=redact(each.said))
 
 
-def _findings(root: Path, quick: bool) -> Iterator[Finding]:
+def _vitals(root: Path, quick: bool) -> Iterator[Vital]:
     with scratch() as made:
-        yield from machine.findings(root, made)
+        yield from machine.vitals(root, made)
         programs = agents.programs(made)
-        yield from agents.findings(programs)
+        yield from agents.vitals(programs)
         found = gates.gates(root)
-        yield from gates.findings(root, found)
+        yield from gates.vitals(root, found)
         try:
             made.open_a_case()
             for number, gate in enumerate(found or [_of_ours(made)]):
                 yield from _tried(gate, made.folder / f"gate-{number}", [] if quick else programs, made)
         except Unable as why:
-            yield Finding("plugin", "hooks", BROKEN, str(why), why.way)
+            yield Vital("plugin", "hooks", BROKEN, str(why), why.way)
 
 
 def _of_ours(made: Scratch) -> gates.Gate:
@@ -45,14 +45,14 @@ def _of_ours(made: Scratch) -> gates.Gate:
     return gates.Gate(layout.lay_out(made.folder / "marketplace"), gates.TRIAL)
 
 
-def _tried(gate: gates.Gate, place: Path, programs: list[agents.Program], made: Scratch) -> Iterator[Finding]:
+def _tried(gate: gates.Gate, place: Path, programs: list[agents.Program], made: Scratch) -> Iterator[Vital]:
     from bitten.testing.scripted_api import ScriptedAPI  # noqa: PLC0415 - a quick look needs no server
 
     try:
         trial = gate.copied(place)
-        yield from samples.findings(trial, made)
+        yield from samples.vitals(trial, made)
     except (OSError, ValueError):  # hooks.json can't be read, which was said
         return
     for program in programs[:1]:
         with ScriptedAPI(drive.steps(made)) as api:
-            yield from drive.findings(program, trial, made, api)
+            yield from drive.vitals(program, trial, made, api)

@@ -9,7 +9,7 @@ OK, ADVISORY, BROKEN = "ok", "advisory", "broken"
 
 
 @noun
-class Finding:
+class Vital:
     """`about` is bitten, agent or plugin; `way` is what to type, where something is to be done."""
 
     about: str
