@@ -6,14 +6,13 @@ import pytest
 
 from bitten.core.ports import Limits, Spent
 from bitten.core.trouble import BadInput
-from bitten.interfaces.live import LONGEST, Live, plain
+from bitten.interfaces.live import LONGEST, Live, plain, visible
 
 LIMITS = Limits(60, 10, 1.5)
 
 
 def test_words_that_come_in_pieces_are_shown_in_lines(capsys):
-    begun = []
-    with Live("claude", LIMITS, lambda: begun.append(1)) as live:
+    with Live("claude", LIMITS) as live:
         for piece in ("I lo", "ok at\n\n  the wind", "ows.\nAnd"):
             live.says(piece)
         live.spent(Spent(3, 2.0, 0.25))
@@ -21,7 +20,6 @@ def test_words_that_come_in_pieces_are_shown_in_lines(capsys):
         assert shown.out == "" and "│ I look at\n" in shown.err and "│   the windows.\n" in shown.err and "And" not in shown.err
     assert "│ And\n" in (rest := capsys.readouterr().err)
     assert "claude: 3 of 10 turns, 0 of 60 s, about $0.25 of $1.50" in rest
-    assert begun == [1], "it has begun once"
     assert live.words == ["I look at", "  the windows.", "And"]
 
 
@@ -55,3 +53,11 @@ def test_words_without_an_end_are_shown_all_the_same(capsys):
 def test_it_is_no_place_for_hypotheses():
     with pytest.raises(BadInput):
         Live("claude", LIMITS).proposes({})
+
+
+@pytest.mark.parametrize(("given", "shown"), [
+    ("+x = 1\x1b[2K\r+y = 2\n", "+x = 1\\x1b[2K\\r+y = 2\n"), ("+a = 'b\u202e' # c\n", "+a = 'b\\u202e' # c\n"),
+    ("+crlf\r\n\ttab ü\n", "+crlf\r\n\ttab ü\n"), ("zero\u200bwidth\xad", "zero\\u200bwidth\\xad"),
+])
+def test_nothing_of_a_diff_can_hide_from_who_looks(given, shown):
+    assert visible(given) == shown

@@ -87,6 +87,7 @@ def test_agents_that_are_not_there_broken_or_at_a_loss_are_named(driven):
     assert done.returncode == 4 and project.slug(done) == "agent-not-loaded"
     done = driven.diagnose({"raises": ["agent-unreachable", "Nobody answers."]})
     assert done.returncode == 4 and "Nobody answers." in done.stderr
+    assert events(project, "Guard") == [], "a session that left nothing makes no case advisory"
     done = driven.diagnose({"ends": "I have no idea."})
     assert done.returncode == 4 and project.slug(done) == "agent-proposed-nothing" and "I have no idea." in done.stderr
     done = driven.diagnose({"says": "hm", "times": 50})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _CONTROL = re.compile("\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|\x1b\\[[0-?]*[ -/]*[@-~]|"
                       "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069]")
+_HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|\r(?!\n)")
 LONGEST = 2000
 """Characters without an end of line: then they are shown as they are."""
 
@@ -30,12 +31,11 @@ LONGEST = 2000
 class Live:
     """core.ports.Listener. On a terminal a line below the words tells turns, seconds and dollars; in a pipe the end does."""
 
-    def __init__(self, name: str, limits: Limits, begun: Callable[[], None] = lambda: None) -> None:
-        self.name, self.limits, self.begun = name, limits, begun
+    def __init__(self, name: str, limits: Limits) -> None:
+        self.name, self.limits = name, limits
         self.taken = Spent()
         self.words: list[str] = []
         self._rest = ""
-        self._has_begun = False
         self._since, self._is_over = time.monotonic(), False
         self._stack = ExitStack()
         self._console: Console | None = None
@@ -58,7 +58,6 @@ class Live:
         click.echo(click.style(f"  {self.line()}", dim=True), err=True)
 
     def says(self, words: str) -> None:
-        self._begin()
         *lines, self._rest = (self._rest + words).split("\n")
         if len(self._rest) > LONGEST:
             lines, self._rest = [*lines, self._rest], ""
@@ -66,16 +65,10 @@ class Live:
             self._show(line)
 
     def spent(self, spent: Spent) -> None:
-        self._begin()
         self.taken = spent
 
     def proposes(self, proposal: Mapping[str, Json]) -> str:
         raise BadInput("bad-proposal", "Hypotheses are not asked for here.", way="make the fix that was asked for")
-
-    def _begin(self) -> None:
-        if not self._has_begun:
-            self._has_begun = True
-            self.begun()
 
     def _show(self, line: str) -> None:
         line = plain(line)
@@ -102,6 +95,11 @@ class Live:
 
     def _budget(self) -> str:
         return f"at most {self.limits.turns} turns, {self.limits.seconds:.0f} s, ${self.limits.dollars:.2f}"
+
+
+def visible(text: str) -> str:
+    """A text whose every character can be seen: what would move the cursor, turn the direction or hide stands there by its number."""
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text).encode("utf-8", "replace").decode()
 
 
 def plain(line: str) -> str:

@@ -211,7 +211,7 @@ class OpenCase:
         if isinstance(self.journal.entries()[-1].event, Visit):
             return
         if (self.folder.path / "put.json").exists():
-            from bitten.interfaces.driving import taken_back_if_refuted
+            from bitten.interfaces.mending import taken_back_if_refuted
 
             taken_back_if_refuted(self)
         for link in self.case.links:
