@@ -285,6 +285,16 @@ def until(condition, what):
         time.sleep(0.05)
 
 
+def test_the_gate_holds_after_a_compaction(stage):
+    (stage.project.home / "hers").write_text("not for a model")
+    outside = {"tools": [["Read", {"file_path": "../home/hers"}], ["Write", {"file_path": "more.py", "content": "x"}]]}
+    stage.api.steps = [{**READ, "usage": {"input_tokens": 995_000}}, {"text": "<summary>All was told before.</summary>"}, outside, dict(WELL)]
+    answer = ask(stage, asked=brief(stage, "fix", may_write=("data.py",), dollars=50.0))
+    assert "All was told before." in stage.api.turns[-1].told, "it was compacted"
+    assert answer.ended == "done" and answer.gated and "not for a model" not in bodies(stage)
+    assert "Write more.py" in answer.denied and not (stage.project.root / "more.py").exists()
+
+
 @pytest.mark.parametrize("phase", ["diagnose", "fix"])
 def test_the_whole_cli_writes_only_where_it_must(stage, phase):
     """Whatever tool, hook or fault of its own it had: a CLI that tries, before it is the real one."""
