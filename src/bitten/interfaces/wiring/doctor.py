@@ -53,6 +53,6 @@ def _tried(gate: gates.Gate, place: Path, programs: list[agents.Program], made: 
         yield from samples.vitals(trial, made)
     except (OSError, ValueError):  # hooks.json can't be read, which was said
         return
-    for program in programs[:1]:
+    for program in [each for each in programs if not each.trouble][:1]:
         with ScriptedAPI(drive.steps(made)) as api:
             yield from drive.vitals(program, trial, made, api)
