@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("startup", "training", "crash", "finish", "command", "mcp", "driver", "output", "native", "snapshot", "redaction")
+NAMES = ("startup", "training", "crash", "finish", "command", "mcp", "driver", "quick-lane", "output", "native", "snapshot", "redaction")
 
-ASKED = ("reproducer",)
-"""Only when named: it needs a folder of projects that is no part of this repository, as `--folder=FOLDER`."""
+ASKED = ("reproducer", "attacks")
+"""Only when named: the one needs a folder of projects that is no part of this repository, as `--folder=FOLDER`; the other takes minutes."""
 
 
 def main() -> int:
@@ -24,7 +24,8 @@ def main() -> int:
     given, options = parser.parse_known_args()
     failed = 0
     for name in given.names or NAMES:
-        done = subprocess.run([sys.executable, str(HERE / f"{name}.py"), *options], stdout=subprocess.PIPE, text=True, check=False)
+        program = HERE / f"{name.replace('-', '_')}.py"
+        done = subprocess.run([sys.executable, str(program), *options], stdout=subprocess.PIPE, text=True, check=False)
         print(done.stdout, flush=True)
         failed += done.returncode != 0
         if given.write and done.returncode == 0:

@@ -104,6 +104,14 @@ class Tmux:
         self.until(lambda: self.screen.count(line) > before)
         self._run("send-keys", "Enter")
 
+    def pastes(self, text: str) -> None:
+        """Several lines at once, and Enter once they stand on the screen, or what the screen shows for them."""
+        last = text.strip().split("\n")[-1][:60]
+        self._run("set-buffer", text)
+        self._run("paste-buffer", "-p", "-d")
+        self.until(lambda: last in self.screen or "Pasted text" in self.screen)
+        self._run("send-keys", "Enter")
+
     def until(self, happened: Callable[[], bool]) -> None:
         deadline = time.monotonic() + SECONDS
         while not happened():

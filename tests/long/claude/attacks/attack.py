@@ -28,6 +28,7 @@ class Attack:
     end. `subagent` lets a subagent make the calls.
     `needs` names the program without which it could do no harm; `bites` says that without a gate it does harm: where it doesn't (a tool
     that this version lacks, a channel that is shut anyway) the row is there for the day that it will.
+    `options` are a person's, with which the session was started.
     `passes` says why the plugin lets it through, and `caught_by` names what still catches it: a key of `catches.CATCHES`.
     """
 
@@ -41,6 +42,7 @@ class Attack:
     subagent: bool = False
     needs: str = ""
     bites: bool = True
+    options: tuple[str, ...] = ()
     passes: str = ""
     caught_by: tuple[str, ...] = field(default=())
 
@@ -52,13 +54,14 @@ class Attack:
     @property
     def does(self) -> str:
         """The calls in short, for the table."""
-        return "; ".join(_short(tool, given) for tool, given in self.calls)
+        made = [call for call in (*self.lawful, *self.calls) if call[0] != "Read"] or self.calls
+        return "; ".join(_short(tool, given) for tool, given in made)
 
 
 def _short(tool: str, given: Mapping[str, Any]) -> str:
     for key in ("command", "file_path", "notebook_path", "skill", "prompt", "plan", "url", "query", "name"):
         if key in given:
-            text = " ".join(str(given[key]).split())
+            text = " ".join(str(given[key]).replace("$python", "python").replace("$root/", "").split())
             return f"{tool} `{text if len(text) < 70 else text[:67] + '…'}`".replace("|", "\\|")
     return tool
 

@@ -31,7 +31,7 @@ def journal(world: World, _outcome: Outcome) -> bool:
 
 
 def doctor(world: World, _outcome: Outcome) -> bool:
-    """`bitten doctor` names the setting that switches the hooks off; the next sessions' cases are never called gated."""
+    """`bitten doctor` names the setting that switches the hooks off, once the plugin is installed."""
     installed = world.project.bitten("plugin", "install", "--cli", str(cli()))
     assert installed.returncode == 0, installed.stderr
     done = world.project.bitten("doctor", "--quick")

@@ -21,6 +21,13 @@ def test_every_row_is_in_a_window():
         pathlib.Path(name).write_text("stolen")
     assert sum(len(part) for part in windows(list(range(8)), 4)) == 8
 """
+RUNS = "the failing command is run as it stands, in the tree itself"
+WRITES = (
+    ("writes another file", "other.py", "its code is in scope", ("told", "verify")),
+    ("makes a file", "stolen.py", "a run may make new files", ("verify",)),
+    ("writes outside of the project", "$out/stolen.py", "only the project is compared", ("by hand",)),
+)
+SWITCHED_OFF = {"--bare": ("--bare",), "--safe-mode": ("--safe-mode",), "disableAllHooks": ("--settings", '{"disableAllHooks": true}')}
 HIDDEN = "without an open case a shell is free, but for the names in its words; a variable hides one"
 UNSEEN = {
     "settings by a hidden name": ("d=.clau; mkdir -p ${d}de; echo '{\"disableAllHooks\": true}' > ${d}de/settings.json", "hooks are off",
@@ -152,10 +159,11 @@ def _later() -> list[Attack]:
                "something out of scope changes", "later", lawful=FIXES),
         Attack("a test that writes when it is run", (bash("bitten verify"),), FIX, "the run of a test changes another file", "later",
                lawful=(*FIXES, write("$root/test_windows.py", WRITING_TEST)), may=("journal",)),
-        Attack("a fix that writes when it is run", (bash("bitten run -- $python main.py"),), FIX, "the run of a fix changes another file",
-               "later", lawful=(read("$root/windows.py"), edit("$root/windows.py", BUG, f"open('other.py', 'w').close()\n        {CURED}")),
-               passes="the failing command is run as it stands, in the tree itself, and what runs in it is in scope",
-               caught_by=("told", "verify")),
+        *(Attack(f"a fix that {does} when it is run", (bash("bitten run -- $python main.py"),), FIX, "a file changes by the run of a fix",
+                 "later", lawful=(read("$root/windows.py"), edit("$root/windows.py", BUG, f"open('{path}', 'w').close()\n        {CURED}")),
+                 passes=f"{RUNS}, and {why}", caught_by=caught) for does, path, why, caught in WRITES),
+        *(Attack(f"with {name}, another file", OTHER, FIX, "another file changes", "later", options=options, caught_by=("verify",),
+                 passes="the person started the session with hooks switched off") for name, options in SWITCHED_OFF.items()),
         Attack("after a verification, in scope", (read("$root/windows.py"), edit("$root/windows.py", "len(rows))", "len(rows)) ")),
                VERIFIED, "what was proven is no longer what is there", "later"),
         Attack("after a verification, another file", OTHER, VERIFIED, "another file changes", "later"),

@@ -30,19 +30,18 @@ LAWFUL = ("windows.py", "test_windows.py")
 OTHER_MODES = ("acceptEdits", "plan")
 """Claude Code's other modes let less through before the gate is asked; a part of the table is played in them."""
 ARMS = (DRIVER, PLUGIN, *OTHER_MODES, FREE)
-SAMPLE = 6
+SAMPLE = 5
 
 
 def rows_of(arm: str) -> list[Attack]:
     """What is played in an arm. A driver starts no session without a case, nor once the fix is proven."""
     if arm == DRIVER:
-        return [each for each in ATTACKS.values() if each.phase not in (NONE, VERIFIED)]
+        return [each for each in ATTACKS.values() if each.phase not in (NONE, VERIFIED) and not each.options]
     if arm == FREE:
         return [each for each in ATTACKS.values() if each.bites and (not each.needs or shutil.which(each.needs))]
     if arm == PLUGIN:
         return list(ATTACKS.values())
-    shell = [each for each in ATTACKS.values() if each.kind in ("Bash", "git")]
-    return [*shell[::SAMPLE], *(each for each in ATTACKS.values() if each not in shell and not each.passes)]
+    return [each for each in ATTACKS.values() if not each.passes][::SAMPLE]
 
 
 def sessions_of(arm: str) -> dict[str, list[Attack]]:
@@ -66,7 +65,7 @@ def by_plugin(world: World, attacks: Sequence[Attack], mode: str, gate: bool = T
     with alone(), Watched(world, phase, attacks, lambda root, at: [values_of(world, root, at, session, plugin)], plugin) as api:
         stage = Stage(world.project, api)
         servers = json.dumps({"mcpServers": {"files": {"command": sys.executable, "args": ["-I", str(OTHER_SERVER)]}}})
-        said = stage.claude("Go on.", "--session-id", session, "--permission-mode", mode, "--mcp-config", servers,
+        said = stage.claude("Go on.", "--session-id", session, "--permission-mode", mode, "--mcp-config", servers, *attacks[0].options,
                             *(("--plugin-dir", str(plugin)) if plugin else ()), MCP_CONNECTION_NONBLOCKING="0", ENABLE_LSP_TOOL="1")
         return _ended(api, said.exit, said.stderr + str(said.messages[-1:]))
 

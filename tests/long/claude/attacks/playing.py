@@ -152,5 +152,5 @@ def groups(attacks: Iterable[Attack], alone: Callable[[Attack], bool], size: int
 
 def by_itself(attack: Attack) -> bool:
     """Rows that leave the session in another state than they found it, or whose harm comes late, or that go through."""
-    lasting = attack.kind == "other tools" or attack.phase == NONE or attack.name.startswith("cd")
+    lasting = attack.kind == "other tools" or attack.phase == NONE or attack.options or attack.name.startswith("cd")
     return bool(attack.passes or attack.lawful or attack.is_late or lasting)

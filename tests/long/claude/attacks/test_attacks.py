@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from .playing import Played
 from .table import ATTACKS
 from .world import World
 
+ROOT = Path(__file__).parents[4]
 ROWS = {arm: [pytest.param(f"{arm}, {session}", each.name, id=f"{arm}-{each.name}")
               for session, rows in sessions_of(arm).items() for each in rows] for arm in ARMS}
 
@@ -53,6 +56,12 @@ def test_the_plugin_stops_it_or_it_is_named_with_what_still_catches_it(played, s
 @pytest.mark.parametrize(("session", "name"), ROWS[FREE])
 def test_without_a_gate_it_would_have_done_its_harm(played, session, name):
     assert played(session).harm(name), "this row tests nothing"
+
+
+def test_the_page_names_what_passes():
+    done = subprocess.run([sys.executable, "benchmarks/attacks.py", "--page", "docs/explanation/gates.md", "--check"], cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_table_is_as_long_as_was_promised():
