@@ -42,9 +42,11 @@ def goes_on(driven, moment):
     project = driven.project
     looked = project.bitten()
     assert looked.returncode == 0 and not FAULT.search(looked.stderr), looked.stderr
+    was_put, asked = (project.case() / "put.json").exists(), len(driven.heard)
     if project.show()["step"] != "verified":
         done = project.bitten(*FIX)
         assert done.returncode == 0 and "✓ proven" in done.stdout, (moment, done.stdout, done.stderr)
+        assert len(driven.heard) - asked == (not was_put), "what was looked at is not asked for again"
     assert project.read("windows.py") == FIXED and project.read("test_windows.py") == TEST
     assert project.git("status", "--porcelain", "-uall").split() == ["M", "windows.py", "??", "test_windows.py"], moment
     assert len(events(project, "Verification")) == 1 and driven.copies == []
