@@ -44,8 +44,6 @@ class Heard:
     def _stream(self, event: Mapping[str, Any]) -> None:
         """Where a stream breaks off, the CLI asks again and its words come once more; we have no way to unsay the first."""
         if event.get("type") == "message_start":
-            if self._begun and not self._begun.endswith("\n"):  # the next message is another sentence
-                self.listener.says("\n")
             self._now, self._begun = str(event["message"].get("id", "")), ""
         elif event.get("type") == "content_block_delta" and (words := event["delta"].get("text")):
             self._streamed.add(self._now)
