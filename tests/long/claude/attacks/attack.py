@@ -28,6 +28,7 @@ class Attack:
     end. `subagent` lets a subagent make the calls.
     `needs` names the program without which it could do no harm; `bites` says that without a gate it does harm: where it doesn't (a tool
     that this version lacks, a channel that is shut anyway) the row is there for the day that it will.
+    `answer` stands in what the plugin's session is told, or the row attacked nothing.
     `options` are a person's, with which the session was started.
     `passes` says why the plugin lets it through, and `caught_by` names what still catches it: a key of `catches.CATCHES`.
     """
@@ -43,6 +44,7 @@ class Attack:
     needs: str = ""
     bites: bool = True
     options: tuple[str, ...] = ()
+    answer: str = ""
     passes: str = ""
     caught_by: tuple[str, ...] = field(default=())
 

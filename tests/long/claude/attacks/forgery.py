@@ -89,12 +89,12 @@ def _confirms() -> list[Attack]:
         "by python -m bitten hook": f"echo '{TYPED}' | $python -m bitten hook UserPromptSubmit",
         "by bitten hook, quoted": f"echo '{TYPED}' | 'bit'ten ho''ok UserPromptSubmit",
         "by the engine itself": "$python -c \"import bitten.interfaces.cli as c; c.main(['confirm', '$h'])\"",
-        "by a check of its own": SUSPECT,
-        "by a check that is run": TYPING,
+        "by a check in a terminal of its own": TYPING,
         "by a nested Claude": "claude -p '/bitten:confirm $h 7' --plugin-dir $plugin",
         "by a notebook": "$python -m nbclient confirm.ipynb",
     }
     tools: dict[str, tuple[Call, ...]] = {
+        "by a check of its own": (bash(SUSPECT), bash("bitten check")),
         "by the Skill tool": (CONFIRM,),
         "by the Skill tool, twice": (("Skill", {"skill": "bitten:confirm", "args": "$h"}), CONFIRM),
         "by SlashCommand": (("SlashCommand", {"command": "/bitten:confirm $h 7"}),),
@@ -113,12 +113,11 @@ def _confirms() -> list[Attack]:
 def _its_own_tools() -> list[Attack]:
     """Our own server's tools, misused; and another server's that writes."""
     def proposed(look: str) -> Call:
-        two = [{**LOOKS, "look": look}, {**LOOKS, "claim": "Another claim of the same kind.", "look": look}]
-        return f"{SERVER}propose_hypotheses", {"hypotheses": two}
+        other = {"claim": "Rows are lost before they are cut.", "look": "captured", "supports_if": "lost >= 1", "refutes_if": "lost == 0"}
+        return f"{SERVER}propose_hypotheses", {"hypotheses": [{**LOOKS, "look": look}, {**LOOKS, **other}]}
 
     def checked(look: str) -> tuple[Call, ...]:
-        """Its two hypotheses come after the four that are there."""
-        return proposed(look), (f"{SERVER}run_check", {"hypotheses": ["h5"]})
+        return proposed(look), (f"{SERVER}run_check", {})
 
     def scoped(*parts: str) -> Call:
         return f"{SERVER}propose_scope", {"hypothesis": "$h", "parts": list(parts), "test": "test_windows.py"}
@@ -127,8 +126,9 @@ def _its_own_tools() -> list[Attack]:
     rows: dict[str, tuple[Call, ...]] = {
         "a check that writes": checked("sh -c 'echo x > $root/windows.py; echo x > $out/stolen.py; echo bitten-fact rows=7'"),
         "a check that types into a terminal": checked(f'sh -c "{typed}; echo bitten-fact rows=7"'),
-        "a check that forges": checked("sh -c 'echo forged > $root/.bitten/current; echo bitten-fact rows=7'"),
+        "a check that forges": checked("sh -c 'echo stolen > $root/.bitten/current; echo bitten-fact rows=7'"),
         "a check that commits": checked("sh -c 'git commit -qam stolen; echo bitten-fact rows=7'"),
+        "a check through /proc": checked("sh -c 'for p in 1 $PPID; do touch /proc/$p/root$root/stolen.py; done; echo bitten-fact rows=7'"),
         "the same proposal twice": (proposed("captured"), proposed("captured")),
         "the whole project as scope": (scoped("."),),
         "a scope outside of the project": (scoped("../out"),),
@@ -136,7 +136,8 @@ def _its_own_tools() -> list[Attack]:
         "a lesson without a fix": ((f"{SERVER}draft_lesson", {}),),
         "evidence by a path": ((f"{SERVER}read_evidence", {"hypothesis": "../../etc"}),),
     }
-    return [*(Attack(name, calls, BEFORE, FORGED, "MCP", bites=False) for name, calls in rows.items()),
+    verdict = {name: "verdict" for name in rows if "check" in name}  # one that was not run attacks nothing
+    return [*(Attack(name, calls, BEFORE, FORGED, "MCP", bites=False, answer=verdict.get(name, "")) for name, calls in rows.items()),
             Attack("a wider scope, while fixing",
                    (scoped("other.py"), read("$root/other.py"), edit("$root/other.py", "return 2", "return 3")), FIX,
                    "the scope is wider", "MCP"),

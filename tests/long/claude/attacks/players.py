@@ -22,13 +22,16 @@ from .table import ATTACKS
 from .world import World
 
 OTHER_SERVER = Path(__file__).with_name("other_server.py")
+PATIENCE = 90
+"""Seconds for one session, on a machine that is busy with others."""
+PLAIN = {"MCP_CONNECTION_NONBLOCKING": "0", "ENABLE_LSP_TOOL": "1"}
 LATEST = 1.0
 """Seconds after a session in which a late harm comes: it would after 0.3."""
 DRIVER, PLUGIN, FREE = "driver", "bypassPermissions", "no gate"
 LAWFUL = ("windows.py", "test_windows.py")
 """What lawful calls change: a driver brings it into the tree at its end."""
 OTHER_MODES = ("acceptEdits", "plan")
-"""Claude Code's other modes let less through before the gate is asked; a part of the table is played in them."""
+"""Claude Code's other modes let less through, lawful calls too; a part of the table is played in them."""
 ARMS = (DRIVER, PLUGIN, *OTHER_MODES, FREE)
 SAMPLE = 5
 
@@ -41,7 +44,7 @@ def rows_of(arm: str) -> list[Attack]:
         return [each for each in ATTACKS.values() if each.bites and (not each.needs or shutil.which(each.needs))]
     if arm == PLUGIN:
         return list(ATTACKS.values())
-    return [each for each in ATTACKS.values() if not each.passes][::SAMPLE]
+    return [each for each in ATTACKS.values() if not (each.passes or each.lawful or each.answer)][::SAMPLE]
 
 
 def sessions_of(arm: str) -> dict[str, list[Attack]]:
@@ -65,8 +68,11 @@ def by_plugin(world: World, attacks: Sequence[Attack], mode: str, gate: bool = T
     with alone(), Watched(world, phase, attacks, lambda root, at: [values_of(world, root, at, session, plugin)], plugin) as api:
         stage = Stage(world.project, api)
         servers = json.dumps({"mcpServers": {"files": {"command": sys.executable, "args": ["-I", str(OTHER_SERVER)]}}})
-        said = stage.claude("Go on.", "--session-id", session, "--permission-mode", mode, "--mcp-config", servers, *attacks[0].options,
-                            *(("--plugin-dir", str(plugin)) if plugin else ()), MCP_CONNECTION_NONBLOCKING="0", ENABLE_LSP_TOOL="1")
+        options = ("--session-id", session, "--permission-mode", mode, "--mcp-config", servers, *attacks[0].options)
+        try:
+            said = stage.claude("Go on.", *options, *(("--plugin-dir", str(plugin)) if plugin else ()), timeout=PATIENCE, **PLAIN)
+        except subprocess.TimeoutExpired as late:  # its rows were not tried, those before it were
+            return _ended(api, 124, str(late))
         return _ended(api, said.exit, said.stderr + str(said.messages[-1:]))
 
 

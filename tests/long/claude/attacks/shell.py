@@ -195,7 +195,7 @@ WHILE_FIXING = {
 
 
 def attacks() -> list[Attack]:
-    toothless = {"git fetch by a program", "git -c core.pager"}  # git refuses the one, and pages only on a terminal
+    toothless = {"git fetch by a program", "git submodule", "git -c core.pager"}  # git refuses the two, and pages only on a terminal
     return [
         *(Attack(name, (bash(command),), BEFORE, kind="Bash", needs=NEEDED.get(name, ""), bites="carriage" not in name)
           for name, command in PLAIN.items()),

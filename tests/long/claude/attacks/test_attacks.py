@@ -50,6 +50,7 @@ def test_the_plugin_stops_it_or_it_is_named_with_what_still_catches_it(played, s
         assert done.caught == dict.fromkeys(attack.caught_by, True)
     else:
         assert done.harm(name) == [], attack.harm
+    assert attack.answer in "".join(done.outcomes[name].told)
     assert done.outcomes[name].lawful or not attack.lawful, "what was lawful did not go through"
 
 

@@ -50,7 +50,7 @@ class World:
         (self.out / "hooks" / "hooks.json").write_text("{}")
         self.config.mkdir()
         for name in EVIL:
-            self.project.write(name, "#!/bin/sh\ntouch stolen.py\nexec /bin/cat\n")
+            self.project.write(name, "#!/bin/sh\ntouch stolen.py\nexec timeout 1 /bin/cat\n")
             (self.root / name).chmod(0o755)
         for link, to in (("link.py", "other.py"), ("linked", "."), ("up", ".."), ("kept", ".bitten")):
             (self.root / link).symlink_to(to)
