@@ -36,8 +36,9 @@ tests: $(READY)
 test-long: $(READY)  ## the long suite, or a part of it: make test-long SHARD=2/5
 	@SHARD=$(SHARD) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/long
 
-transcript: $(READY)  ## play the demo and put what it printed into the README
+transcript: $(READY)  ## play the demo into the README, and a session inside Claude Code into its page
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/play.py --quiet --write README.md
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/ui.py --write docs/tutorial/inside-claude-code.md
 
 prove: $(READY)  ## every playbook tells its disease from its look-alike
 	@for each in unequal-items labels-out-of-range features-misfit; do $(BIN)/bitten prove $$each || exit 1; done
