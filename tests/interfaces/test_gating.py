@@ -96,3 +96,16 @@ def test_a_session_has_acted_once_its_transcript_shows_a_tool_call_of_its_own_ti
 
 def test_a_transcript_that_tells_nothing_counts_against_the_gate(tmp_path):
     assert acted_since(str(tmp_path / "gone"), 0) and acted_since(transcript(tmp_path, '{"type": "tool_use"}'), 0)
+
+
+def test_what_changed_past_the_gate_is_told_once_and_stays_in_the_case(tmp_path):
+    project = captured(windows_project(tmp_path, git=False))
+    remembered(project, "s-1", alive=True)
+    lines = ({"at": 5e9, "tool": "Bash", "paths": ["other.py", "x\n- y.py"]}, {"at": 1.0, "tool": "Bash", "paths": ["before.py"]}, "torn")
+    notes = project.home / "state" / "bitten" / "claude" / "s-1.noted.jsonl"
+    notes.write_text("\n".join(map(json.dumps, lines)) + "\n{", "utf-8")
+    told = project.bitten("expect", "eight", "rows")
+    assert told.returncode == 0 and "changed without leave: other.py, x?- y.py, by Bash at " in told.stderr
+    assert "changed without leave" not in project.bitten("expect", "nine", "rows").stderr
+    drawn = (project.case() / "debug.md").read_text("utf-8")
+    assert drawn.count("- changed without leave, during an agent's call: other.py") == 1 and "before.py" not in drawn

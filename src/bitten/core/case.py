@@ -197,7 +197,10 @@ def reads(typed: str, value: Json) -> bool:
 
 @noun
 class Note:
-    """Words of a person: `about` is expected, tried or symptom. Or of an agent: scope, which it proposes and a person agrees to or not."""
+    """Words of a person: `about` is expected, tried or symptom. Or of an agent: scope, which it proposes and a person agrees to or not.
+
+    Or of bitten's own: linked, to another case; stray, what changed during an agent's call without leave.
+    """
 
     about: str
     text: str

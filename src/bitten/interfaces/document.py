@@ -171,6 +171,7 @@ def _latest(case: Case) -> list[Evidence]:
 
 def _stands(case: Case) -> Iterator[str]:
     yield from (f"- linked: {note.text}" for note in case.notes if note.about == "linked")
+    yield from (f"- changed without leave, during an agent's call: {note.text}" for note in case.notes if note.about == "stray")
     yield from (f"- a fix did not hold ({each.slug}): {each.reason}" for each in case.withdrawals)
     for link in case.links:
         yield f"- {type(link).__name__.lower()}: {_told(link)}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,15 @@ def remembered() -> Iterator[dict[str, Any]]:
     for file in sorted(folder().glob("*.json")):
         if told := _read(file):
             yield told
+
+
+def noted(session: str) -> Iterator[dict[str, Any]]:
+    """What the gate's scripts wrote down of files that changed during a session's calls, and had no leave to: `at`, `tool`, `paths`."""
+    with suppress(OSError):  # most sessions leave none
+        for line in (folder() / f"{session}.noted.jsonl").read_text("utf-8", "replace").splitlines():
+            told = _parsed(line)
+            if isinstance(told.get("at"), (int, float)) and isinstance(told.get("paths"), list):
+                yield told
 
 
 class Memory:
@@ -53,7 +63,14 @@ class Memory:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        told = json.loads(file.read_text("utf-8"))
+        return _parsed(file.read_text("utf-8"))
     except (OSError, ValueError):
+        return {}
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        told = json.loads(text)
+    except ValueError:
         return {}
     return told if isinstance(told, dict) else {}

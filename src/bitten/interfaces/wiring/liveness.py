@@ -1,17 +1,20 @@
-"""Whether agents' gates are alive: from what Claude Code's sessions left, a case's guards. Has no rule of its own."""
+"""What Claude Code's sessions left of their gates: a case's guards, and what changed past them. Has no rule of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bitten.adapters.claude_code.sessions import remembered
-from bitten.core.case import Guard
+from bitten.adapters.claude_code.sessions import noted, remembered
+from bitten.core.case import Guard, Note
 
 if TYPE_CHECKING:
     from .open_case import OpenCase
 
 BY = "claude-code plugin"
+SHOWN = 12
+"""Paths of one call."""
 
 
 def guards_of(opened: OpenCase) -> Iterator[Guard]:
@@ -25,6 +28,25 @@ def guards_of(opened: OpenCase) -> Iterator[Guard]:
         session = str(told.get("session") or "")
         if session and session not in known and told.get("alive") is True and _takes_part(told, opened):
             yield Guard(BY, session, alive=True)
+
+
+def strays_of(opened: OpenCase) -> Iterator[Note]:
+    """Files that changed during an agent's call without leave, since the case was opened: a note a call, once."""
+    known = {note.text for note in opened.case.notes if note.about == "stray"}
+    for told in remembered():
+        session = str(told.get("session") or "")
+        for line in noted(session) if session and _takes_part(told, opened) else ():
+            note = Note("stray", _stray(line, session))
+            if line["at"] >= opened.began and note.text not in known:
+                yield note
+
+
+def _stray(line: Mapping[str, Any], session: str) -> str:
+    paths = list(map(str, line["paths"]))
+    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    when = datetime.datetime.fromtimestamp(line["at"], tz=datetime.timezone.utc).astimezone()
+    told = f"{', '.join(paths[:SHOWN])}{more}, by {line.get('tool')} at {when:%H:%M:%S} in session {session[:8]}"
+    return "".join(each if each.isprintable() else "?" for each in told)
 
 
 def _takes_part(told: dict[str, Any], opened: OpenCase) -> bool:

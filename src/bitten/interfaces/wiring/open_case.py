@@ -186,12 +186,14 @@ class OpenCase:
                 self._draw_anew(known)
 
     def _note_guards(self) -> None:
-        """Sessions of Claude Code that were seen to pass our gate since we last looked."""
+        """Sessions of Claude Code that were seen to pass our gate since we last looked, and what changed past it."""
         if not self.case.is_open or not (places.state() / "claude").is_dir():
             return
-        from .liveness import guards_of
+        from .liveness import guards_of, strays_of
 
         self.add(guards_of(self))
+        for note in self.add(strays_of(self)):
+            self.house.say(f"changed without leave: {note.text}" if isinstance(note, Note) else "")
 
     def _draw_anew(self, known: Mapping[str, str]) -> None:
         """debug.md follows the journal; where a person keeps it from being written, that is said, and no step is lost."""
