@@ -12,7 +12,7 @@ def mcp(root: str) -> int:
 
     \b
     bitten mcp
-    bitten mcp --root ~/work/charngram
+    bitten mcp --root ~/charngram
     """
     from bitten.interfaces.mcp.__main__ import main  # noqa: PLC0415 - help needs no server
 
