@@ -124,6 +124,7 @@ def test_one_whose_machine_went_down_is_never_taken_for_a_success(slow):
     assert "r1 ended without a record" in slow.bitten().stdout
     lost = slow.bitten("wait", "--json")
     assert lost.returncode == 74 and json.loads(lost.stdout)["standing"] == "lost"
+    assert slow.bitten("wait", "--stop").returncode == 74
 
 
 def test_several_may_wait_at_once(slow):

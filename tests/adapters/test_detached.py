@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from bitten.adapters.runs import detached
+from bitten.adapters.runs import apart, detached
 from bitten.core.failure import Command, Run
 
 RUN = Run(Command(("make",), "/"), 0, 2.5)
@@ -84,6 +84,21 @@ def test_a_run_that_was_asked_to_stop_was_stopped_whatever_its_exit_code(root):
     assert run.standing == detached.STOPPED
 
 
+def test_an_end_that_found_no_room_is_no_success_and_told_when_there_is_some(root, monkeypatch):
+    run, lock = begun(root)
+    watched = detached.Watched(run, lock, -1)
+    with monkeypatch.context() as full:
+        full.setattr(detached, "write", no_room)
+        watched.ended(replace(RUN, exit=7))
+    watched.complete(missed=True, case=None)
+    lock.close()
+    assert (run.standing, run.record.exit, run.record.missed) == (detached.ENDED, 7, True)
+
+
+def no_room(*_):
+    raise OSError(28, "No space left on device")
+
+
 def test_runs_are_numbered_on_and_an_unbegun_one_is_none(root):
     first = ended(root)
     detached.made(root)
@@ -110,6 +125,15 @@ def test_a_spoilt_record_is_no_success_and_takes_nothing_from_the_others(root):
         (run.folder / "record.json").write_text(spoilt, "utf-8")
         assert run.standing == detached.LOST and "can't be read" in run.record.trouble
     assert [each.standing for each in detached.all_of(root)] == [detached.LOST, detached.ENDED] and well.record.exit == 0
+
+
+def test_where_no_process_is_known_none_is_ended(monkeypatch):
+    """In a container, what was begun outside of it has the session 0."""
+    with subprocess.Popen(["sleep", "60"]) as other:
+        monkeypatch.setattr(os, "getsid", lambda pid: 0 if pid == other.pid else 1)
+        apart.end(watcher=0, pid=0, since=0)
+        assert other.poll() is None
+        other.kill()
 
 
 def test_a_log_beyond_its_bound_keeps_its_end_and_says_what_is_gone(tmp_path):

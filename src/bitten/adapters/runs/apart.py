@@ -65,13 +65,13 @@ def _shorten(log: int) -> None:
 
 
 def end(watcher: int, pid: int, since: int) -> None:
-    """End a command and all that came from it, its watcher not: asked first, then made to."""
+    """End a command and all that came from it, its watcher not: asked first, then made to. A number that is not known is 0."""
     from bitten.adapters.watching.hanging import end as end_all  # noqa: PLC0415 - most runs end by themselves
     from bitten.adapters.watching.watch import Seen  # noqa: PLC0415 - as above
 
     stat = proc.stat(pid)
     tree = proc.tree(pid) if stat and stat.since == since else []
-    alive = dict.fromkeys((*tree, *_session(watcher, since)))
+    alive = dict.fromkeys((*tree, *(_session(watcher, since) if watcher else ())))
     end_all([Seen(each, 0, "", since=found.since) for each in alive if (found := proc.stat(each))])
 
 

@@ -15,7 +15,7 @@ import shutil
 import socket
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -156,7 +156,7 @@ class Detached:
 
 @dataclass
 class Watched:
-    """A run in the hands of the bitten that watches it. What can't be written is missing from the record, and ends nothing.
+    """A run in the hands of the bitten that watches it. What can't be written is written with the next news, and ends nothing.
 
     `begun` is the end of a pipe: open until the command has begun, or can't.
     """
@@ -164,6 +164,10 @@ class Watched:
     run: Detached
     lock: IO[str]
     begun: int
+    record: Record = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.record = self.run.record
 
     def started(self, pid: int) -> None:
         from bitten.adapters.watching import proc  # noqa: PLC0415 - a look starts nothing
@@ -189,8 +193,9 @@ class Watched:
         return self.run.is_to_stop
 
     def _tell(self, **news: Any) -> None:
+        self.record = replace(self.record, **news)
         with suppress(OSError):
-            self.run.keep(replace(self.run.record, **news))
+            self.run.keep(self.record)
 
     def _open_the_gate(self) -> None:
         if self.begun >= 0:

@@ -43,6 +43,8 @@ def leave(house: House, command: Command, work: Callable[[Watched], int]) -> tup
 
 def stop(run: Detached) -> None:
     """End its command, and all that came from it; returns when they have ended, not when the record tells of it."""
+    if not run.memory.is_dir():  # the machine went down: its numbers are other processes' now
+        return
     record = run.record
     run.ask_to_stop()
     apart.end(record.watcher, record.pid, record.since)
