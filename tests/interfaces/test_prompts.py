@@ -329,6 +329,17 @@ def test_a_budget_that_can_not_be_kept_is_refused_with_one_that_can():
         assert 900 < len(prompts.made(step, case, 7, 0.0, material, least).text) <= least
 
 
+def test_a_budget_that_is_too_small_by_one_character_is_refused_as_soon_as_any_other(monkeypatch):
+    case = fold([nouns.failure(), Note("expected", "x")])
+    with pytest.raises(BadInput) as refused:
+        prompts.diagnose(case, 7, 0.0, Material(), 1)
+    least, tries = int(refused.value.way.split()[-1]) - 500, []
+    monkeypatch.setattr(pieces, "redact", lambda text: tries.append(text) or text)
+    with pytest.raises(BadInput):
+        prompts.diagnose(case, 7, 0.0, Material(), least - 1)
+    assert len(tries) < 10
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(prompts.STEPS), st.integers(1, 70_000), st.integers(0, 5000), st.integers(1, 150))
 def test_no_prompt_is_longer_than_its_budget(step, budget, length, lines):

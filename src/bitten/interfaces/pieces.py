@@ -58,13 +58,13 @@ def fit(before: str, pieces: Sequence[Piece], after: str, budget: int) -> tuple[
     Raises: BadInput `budget-too-small`, where not even those fit.
     """
     cuts = [_Cut(piece, _versions(piece)) for piece in pieces if any(text.strip() for text in piece.texts)]
-    room = budget
-    while room > 0:
+    room, is_any_left = budget, True
+    while is_any_left:
         held = _shrunk(_fair(cuts, room), room - len(_drawn(before, [], after)))
         text = redact(_drawn(before, held, after))
         if len(text) <= budget:
             return text, tuple(cut.piece.title for cut in held if cut.is_cut)
-        room -= max(len(text) - budget, 1)
+        room, is_any_left = room - (len(text) - budget), any(cut.lines for cut in held)
     least = len(_drawn(before, _shrunk(cuts, 0), after))
     raise BadInput("budget-too-small", f"The prompt can't be told in {budget:,} characters.", "The demands alone take most of them.",
                    f"bitten prompt --budget {least + 500}")
