@@ -250,6 +250,12 @@ def test_cases_settings_and_git_s_own_are_never_written(roots, path):
         assert reason(roots[state], "mcp__files__write", {"where": [{"path": path}], "content": "x"})
 
 
+@pytest.mark.parametrize("path", [" .mcp.json", "\t.claude/settings.json", ".mcp.json\n", "\ufeff.git/config", "\u00a0.mcp.json", " /home/x.py", "\n~/x.py"])
+def test_a_path_whose_edges_claude_code_cuts_off_is_refused_with_or_without_a_case(roots, path):
+    for state in ("none", "confirmed"):
+        assert "begins or ends with a blank" in reason(roots[state], "Write", {"file_path": path, "content": ""})
+
+
 @pytest.mark.parametrize("path", ["src/data.py", "README.md", ".gitignore", ".github/x.yml", "claude/settings.json", "bitten/x.py", ".claude-x/y", "mcp.json",
                                   ".claude/worktrees/w/src/data.py", "~/.claude/plans/plan.md", "~/.claude/projects/p/memory/MEMORY.md", "/tmp/x"])
 def test_what_is_near_but_is_none_of_it_is_free_without_a_case(roots, path):

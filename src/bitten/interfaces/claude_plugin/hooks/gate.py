@@ -75,6 +75,8 @@ def _edit(event: Event) -> str:
     path = told.get(tools.EDITORS[tool])
     if not isinstance(path, str) or not path or "\0" in path:
         raise ValueError(f"{tool} names no file")
+    if re.search(r"\A[\s\ufeff]|[\s\ufeff]\Z", path):
+        return "the path begins or ends with a blank, which Claude Code cuts off (seen with 2.1.332). Next: give it without."
     kept = protected.protects(path, cwd)
     if kept:
         return f"{kept} is not written by an agent, whatever the case. The person does that outside of Claude Code."
