@@ -26,7 +26,7 @@ def guards_of(opened: OpenCase) -> Iterator[Guard]:
     known = {each.session for each in opened.case.guards if each.alive}
     for told in remembered():
         session = str(told.get("session") or "")
-        if session and session not in known and told.get("alive") is True and _takes_part(told, opened):
+        if session and session not in known and told.get("alive") is True and _is_here(told, opened) and _seen(told) >= opened.began:
             yield Guard(BY, session, alive=True)
 
 
@@ -35,7 +35,7 @@ def strays_of(opened: OpenCase) -> Iterator[Note]:
     known = {note.text for note in opened.case.notes if note.about == "stray"}
     for told in remembered():
         session = str(told.get("session") or "")
-        for line in noted(session) if session and _takes_part(told, opened) else ():
+        for line in noted(session) if session and _is_here(told, opened) else ():
             note = Note("stray", _stray(line, session))
             if line["at"] >= opened.began and note.text not in known:
                 yield note
@@ -49,8 +49,11 @@ def _stray(line: Mapping[str, Any], session: str) -> str:
     return "".join(each if each.isprintable() else "?" for each in told)
 
 
-def _takes_part(told: dict[str, Any], opened: OpenCase) -> bool:
-    """One that passed the gate before the case was opened, and still is at work, is taken down by its own hooks."""
-    seen = max(float(told.get(name) or 0.0) for name in ("began", "alive_at"))
+def _is_here(told: Mapping[str, Any], opened: OpenCase) -> bool:
     root = opened.house.root
-    return told.get("root") in (str(root), str(root.resolve())) and seen >= opened.began
+    return told.get("root") in (str(root), str(root.resolve()))
+
+
+def _seen(told: Mapping[str, Any]) -> float:
+    """When a session was last heard of here. One that passed the gate before the case was opened is taken down by its own hooks."""
+    return max(float(told.get(name) or 0.0) for name in ("began", "alive_at"))
