@@ -33,6 +33,8 @@ NEXT = {
     "verified": "The fix is proven as it stands, so the tree stays as it is. Next: the person types `bitten close`.",
     "learned": "The fix is proven as it stands, so the tree stays as it is. Next: the person types `bitten close`.",
 }
+MOST = 4096
+"""Characters of a text that may still be a path or a command."""
 
 
 def decide(event: Event) -> Event:
@@ -162,15 +164,22 @@ def _unknown(event: Event) -> str:
     if bound:
         return f"{_standing(bound[0])} {event['tool_name']} is not on the list of tools that only read. {_next(bound[0])}"
     for text in _texts(event["tool_input"], 0):
-        kept = ours.spoken_of(text) or (protected.spoken_of(text) if re.search(r"\s", text) else protected.protects(text, event["cwd"]))
+        kept = ours.spoken_of(text) or _kept(text, event["cwd"])
         if kept:
             return f"{event['tool_name']} names {kept}, which is not an agent's to write or run."
     return ""
 
 
+def _kept(text: str, cwd: str) -> str:
+    """The protected path that a text is or names. A long one is neither a path nor a command, but what a file would hold."""
+    if len(text) > MOST or "\0" in text:
+        return ""
+    return protected.spoken_of(text) if re.search(r"\s", text) else protected.protects(text, cwd)
+
+
 def _texts(value: object, depth: int) -> Iterator[str]:
-    """Every short text in a call of an unknown tool: any of them may be a path or a command."""
-    if isinstance(value, str) and 0 < len(value) <= 4096 and "\0" not in value:
+    """Every text in a call: any of them may be a path, a command or a prompt."""
+    if isinstance(value, str) and value:
         yield value
     elif isinstance(value, (dict, list)) and depth < 20:
         for each in (value.values() if isinstance(value, dict) else value):
