@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from tests.mcp_wire import FOUND, OTHER, SECRET, SERVER, Wire, enveloped, project_files, running, until
 from tests.stories import BITTEN, FIXED, TEST, Project, captured
 
+from bitten.adapters.claude_code.sessions import Memory
 from bitten.core.trouble import BadInput
 from bitten.interfaces.mcp import answer, arguments, calls, doing
+from bitten.interfaces.mcp.agent import guard
 from bitten.interfaces.mcp.lines import LONGEST, Lines, dumped
 from bitten.interfaces.mcp.protocol import HANDSHAKE, Session
 from bitten.interfaces.mcp.tools import BY_NAME, TOOLS
@@ -269,7 +271,7 @@ def test_arguments_are_held_to_the_schema_that_was_told_and_each_fault_is_named(
 @pytest.mark.parametrize(("parts", "test"), [
     ("/etc/passwd", "test_x.py"), ("no.py", "test_x.py"), ("../main.py", "test_x.py"), ("main.py:f g", "test_x.py"),
     ("main.py,windows.py", "test_x.py"), ("test_a.py", "test_x.py"), ("main.py", "x.py"), ("main.py", "../test_x.py"),
-    ("main.py", "/test_x.py"),
+    ("main.py", "/test_x.py"), ("main.py:f\x1b[8m", "test_x.py"), ("main.py", "test_x.py\u202e"),
 ])
 def test_what_can_not_be_a_scope_is_no_proposal_of_one(parts, test):
     case = SimpleNamespace(hypotheses=(SimpleNamespace(id="h1"),))
@@ -320,6 +322,18 @@ def test_what_a_library_prints_by_mistake_does_not_reach_the_client(project, tmp
         assert not wire.tool("case")["isError"]
         code, said = wire.rest()
         assert (code, said) == (0, b"") and wire.process.stderr.read().count(b"stray") >= 4
+
+
+@pytest.mark.parametrize(("held", "changes"), [("here", 0), ("elsewhere", 1), ("", 1)])
+def test_a_gate_that_holds_a_session_in_another_project_holds_none_here(monkeypatch, tmp_path, held, changes):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "here").mkdir()
+    Memory("s1").change("alive", lambda _: True)
+    Memory("s1").change("root", lambda _: str(tmp_path / held) if held else None)
+    added = []
+    opened = SimpleNamespace(case=SimpleNamespace(guards=()), house=SimpleNamespace(root=tmp_path / "here"), add=added.extend)
+    guard(opened, SimpleNamespace(client="c", session="s1"))
+    assert len(added) == changes and not any(each.alive for each in added)
 
 
 # While a check runs

@@ -62,5 +62,5 @@ class Place(House):
 def guard(opened: OpenCase, agent: Agent) -> None:
     """Take down, once, that this agent changes the case, and no gate of ours was seen to hold it. The visit takes down one that was."""
     known = any(each.session == agent.session for each in opened.case.guards)
-    if not known and not seen_alive(agent.session):
+    if not known and not seen_alive(agent.session, opened.house.root):
         opened.add([Guard(f"mcp {agent.client}", agent.session)])

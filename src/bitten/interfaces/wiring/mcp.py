@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from bitten.adapters.claude_code.sessions import Memory
 from bitten.core.case import Evidence
 
 from .open_case import OpenCase
 
 
-def seen_alive(session: str) -> bool:
-    """Whether a call of this session of Claude Code was seen to pass our gate."""
-    return bool(Memory(session).get("alive"))
+def seen_alive(session: str, root: Path) -> bool:
+    """Whether a call of this session of Claude Code was seen to pass our gate in this project: `liveness` takes down no other."""
+    known = Memory(session)
+    return known.get("alive") is True and known.get("root") in (str(root), str(root.resolve()))
 
 
 def output_of(opened: OpenCase, found: Evidence | None) -> str:
