@@ -43,11 +43,43 @@ def test_what_is_planned_is_shown_and_writes_nothing(desk, root):
 def test_it_is_put_and_taken_back_and_modes_stay(desk, put, root):
     (root / "src/data.py").chmod(0o755)
     desk.put(put)
-    assert there(root) == FILES and desk.is_there(put) and desk.known() == put
+    assert there(root) == FILES and desk.known() == put
     assert (root / "src/data.py").stat().st_mode & 0o777 == 0o755
     assert desk.take_back(put) == ()
     assert there(root) == {"src/data.py": DATA.encode(), "tests/unit/test_data.py": None} and not (root / "tests").exists()
     assert desk.known() is None
+
+
+def test_what_it_took_away_comes_back_with_its_mode(desk, root):
+    (root / "old.txt").chmod(0o750)
+    put = desk.planned({"old.txt": Edit(b"x\n", None)}, 0, "scripted")[0]
+    desk.put(put)
+    assert not (root / "old.txt").exists() and desk.known() == put
+    assert desk.take_back(put) == ()
+    assert (root / "old.txt").read_bytes() == b"x\n" and (root / "old.txt").stat().st_mode & 0o777 == 0o750
+
+
+def test_killed_while_it_is_taken_back_it_leaves_nothing_half_written(desk, put, root, monkeypatch):
+    desk.put(put)
+    killed = replace(put, pid=1)
+    (root / "src/.data.py.1").write_text("half", "utf-8")
+
+    def kill(path, data):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(handover, "rewrite", kill)
+        desk.take_back(killed)
+    assert not (root / "src/.data.py.1").exists() and desk.known().pid == os.getpid()
+    assert desk.take_back(desk.known()) == () and git(root, "status", "--porcelain") == ""
+
+
+def test_a_folder_that_became_a_link_meanwhile_is_not_written_through(desk, put, root, tmp_path):
+    (root / "src").rename(tmp_path / "elsewhere")
+    (root / "src").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(Refused) as refused:
+        desk.put(put)
+    assert refused.value.slug == "tree-moved" and (tmp_path / "elsewhere/data.py").read_bytes() == DATA.encode()
 
 
 def test_what_the_person_changed_is_never_written_over(desk, put, root):
@@ -95,8 +127,9 @@ def test_killed_between_two_files_it_is_gone_on_with_or_undone(desk, put, root, 
         desk.put(put)
     monkeypatch.setattr(handover, "rewrite", real)
     known = desk.known()
-    assert known == put and not desk.is_there(known)
+    assert known == put and there(root) != FILES
     desk.go_on(known)
+    assert desk.known().pid == os.getpid(), "killed once more, what is half-written has our name"
     assert there(root) == FILES
     assert git(root, "status", "--porcelain", "-uall").split() == ["M", "src/data.py", "??", "tests/unit/test_data.py"]
     desk.take_back(known)
@@ -123,7 +156,7 @@ def test_links_in_scope_are_refused_before_anything_is_asked(root, tmp_path):
              "way": lambda path: path.symlink_to(tmp_path), "pipe": os.mkfifo, "made": os.mkdir}
     for name, make in cases.items():
         make(root / name)
-    for part in ("link.py", "hard.py:f", "way/x.py", "pipe", "made"):
+    for part in ("link.py", "hard.py:f", "way/x.py", "pipe", "made", ".", ":f"):
         with pytest.raises(Refused) as refused:
             refuse_links(root, replace(SCOPE, parts=(part,)))
         assert refused.value.slug == "scope-is-a-link", part

@@ -11,7 +11,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bitten.adapters.folder import write
@@ -32,7 +32,7 @@ Files = Mapping[str, bytes | None]
 class Put:
     """What was put into the tree, or is about to be. `withdrawals` is how many the case had then: one more speaks against it.
 
-    `folders` are those that are made for it.
+    `folders` are those that are made for it, `modes` what the files had that it takes away.
     """
 
     before: str
@@ -41,6 +41,7 @@ class Put:
     by: str
     pid: int
     folders: tuple[str, ...] = ()
+    modes: tuple[tuple[str, int], ...] = ()
 
 
 def refuse_links(root: Path, scope: Scope) -> None:
@@ -56,7 +57,7 @@ def refuse_links(root: Path, scope: Scope) -> None:
 
 
 def _is_a_link(root: Path, parts: tuple[str, ...]) -> str:
-    place = root
+    place, found = root, root.stat()
     for part in parts:
         place /= part
         try:
@@ -89,7 +90,8 @@ class Handover:
                 raise moved(path)
         after = amended(self.repo.store, before, {path: edit.new for path, edit in edits.items()})
         folders = tuple(_missing_folders(self.root, edits))
-        return Put(before, after, withdrawals, by, os.getpid(), folders), self.repo.difference(before, after)
+        modes = tuple((path, stat.S_IMODE((self.root / path).stat().st_mode)) for path, edit in edits.items() if edit.new is None)
+        return Put(before, after, withdrawals, by, os.getpid(), folders, modes), self.repo.difference(before, after)
 
     def unkept(self, paths: Iterable[str]) -> list[str]:
         """Files that a photograph does not have as they are, such as untracked ones with a secret: these could not be taken back."""
@@ -101,30 +103,32 @@ class Handover:
         for path in after:
             if self._now(path) not in (before[path], after[path]):
                 raise moved(path)
-        write(self.record, json.dumps({name: getattr(put, name) for name in Put.__dataclass_fields__}) + "\n")
+        self._remember(put)
         for path, data in after.items():
             if self._now(path) == before[path]:
                 self._write(path, data)
+
+    def _remember(self, put: Put) -> None:
+        write(self.record, json.dumps({name: getattr(put, name) for name in Put.__dataclass_fields__}) + "\n")
 
     def known(self) -> Put | None:
         """What was put, and neither taken back nor forgotten."""
         try:
             told = json.loads(self.record.read_text("utf-8"))
-            return Put(**{**told, "folders": tuple(told["folders"])})
+            return Put(**{**told, "folders": tuple(told["folders"]), "modes": tuple((path, mode) for path, mode in told["modes"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def is_there(self, put: Put) -> bool:
-        """Whether all of it is in the tree as we wrote it."""
-        after = self._sides(put)[1]
-        return all(self._now(path) == data for path, data in after.items())
-
     def go_on(self, put: Put) -> None:
         """Put what a kill kept from being put. Raises: Refused `tree-moved`."""
-        for path in self._sides(put)[1]:
+        self._sweep(put, self._sides(put)[1])
+        self.put(replace(put, pid=os.getpid()))
+
+    def _sweep(self, put: Put, paths: Iterable[str]) -> None:
+        """What a kill left half-written."""
+        for path in paths:
             with suppress(OSError):
                 _new_name(self.root / path, put.pid).unlink(missing_ok=True)
-        self.put(put)
 
     def take_back(self, put: Put) -> tuple[str, ...]:
         """Each file as it was, and nothing where it is no longer what we wrote. Returns those that stay."""
@@ -133,10 +137,16 @@ class Handover:
         except Trouble:  # the trees are gone: after an hour `bitten gc` needs them no more
             self.forget()
             return ("all of it",)
+        if put.pid != os.getpid():
+            self._sweep(put, after)
+            self._remember(replace(put, pid=os.getpid()))
         stay = tuple(path for path in after if self._now(path) not in (after[path], before[path]))
         for path in after:
             if self._now(path) == after[path] and path not in stay:
                 self._write(path, before[path])
+        for path, mode in put.modes:
+            if path not in stay:
+                (self.root / path).chmod(mode)
         for folder in reversed(put.folders):
             with suppress(OSError):  # there is something of the person's in it by now
                 (self.root / folder).rmdir()
@@ -151,10 +161,11 @@ class Handover:
         return self.repo.files_at(put.before, paths), self.repo.files_at(put.after, paths)
 
     def _now(self, path: str) -> bytes | None:
-        """What is there; something that is never equal to a file's content where it is no plain file."""
+        """What is there; something that is never equal to a file's content where it is no plain file, or lies below a link by now."""
+        if _is_a_link(self.root, Path(path).parts):
+            return b"\0no file\0"
         try:
-            found = (self.root / path).lstat()
-            return (self.root / path).read_bytes() if stat.S_ISREG(found.st_mode) and found.st_nlink == 1 else b"\0no file\0"
+            return (self.root / path).read_bytes()
         except OSError:
             return None
 
