@@ -68,6 +68,8 @@ def test_a_patch_is_taken_from_the_proposal_and_no_file_is_read():
     ({"supports_if": "rows == NaN"}, r'"nan"'),
     ({"supports_if": "rows < 99999999999999999999999"}, r"64 bits"),
     ({"supports_if": "rows in [0, NaN]"}, r'"nan"'),
+    ({"supports_if": "rows == " + "[" * 300 + "]" * 300}, r"no plain JSON"),
+    ({"supports_if": "rows == " + "[" * 50_000 + "]" * 50_000}, r"2000 at most"),
     ({"scope": ["../other.py"]}, r'scope: "../other.py" leads out of the project'),
     ({"scope": ["/etc/passwd"]}, r"leads out of the project"),
     ({"scope": ["a/../../b.py:f"]}, r"leads out of the project"),

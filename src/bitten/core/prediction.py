@@ -102,7 +102,7 @@ def _literal(text: str) -> Json:
         return words[text]
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text.strip("'\"")
 
 

@@ -121,6 +121,9 @@ def _unusable(name: str, text: str, redact: Redact) -> Iterator[str]:
 
 
 def _prediction(name: str, text: str) -> Iterator[Prediction | str]:
+    if len(text) > 2000:
+        yield f"{name} has {len(text)} characters; 2000 at most"
+        return
     try:
         found = parse(text)
     except BadInput as why:
@@ -130,20 +133,18 @@ def _prediction(name: str, text: str) -> Iterator[Prediction | str]:
         yield f"{name}: a repeated group that repeats inside may search for ever: write a simpler pattern"
     elif not _is_plain(found.value):
         yield f'{name}: its value is no plain JSON: write "nan", "inf" or "-inf" in quotes, and no number beyond 64 bits'
-    elif len(text) > 2000:
-        yield f"{name} has {len(text)} characters; 2000 at most"
     else:
         yield found
 
 
-def _is_plain(value: Json) -> bool:
-    """Whether it comes back from disk as it went there."""
+def _is_plain(value: Json, deep: int = 20) -> bool:
+    """Whether it comes back from disk as it went there; what is nested deeper may not even be written."""
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return not (isinstance(value, str) and _CONTROL.search(value))
     if isinstance(value, (int, float)):
         return math.isfinite(value) if isinstance(value, float) else abs(value) < _LARGEST
     inner = list(value) if isinstance(value, list) else [*value, *value.values()] if isinstance(value, dict) else [math.nan]
-    return len(json.dumps(value)) < 2000 and all(map(_is_plain, inner))
+    return deep > 0 and all(_is_plain(each, deep - 1) for each in inner)
 
 
 def _look_faults(proposed: Mapping[str, Json], probes: Collection[str]) -> Iterator[str]:
