@@ -101,7 +101,10 @@ def test_the_files_of_a_submodule_go_in_and_its_history_does_not(root, scratch, 
     git(other, "add", ".")
     git(other, "commit", "-qm", "lib")
     git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "vendor/other")
+    git(root, "init", "-q", "vendor/other/nested")
+    write(root, {"vendor/other/nested/x.py": "x = 1\n"})
     with opened(root) as place:
+        assert place.changes() == [], "a repository inside of it that nobody added is left alone, as one of the project's own is"
         assert "vendor/other/lib.py" in place.files and "hunter2" not in (place.folder / "vendor/other/lib.py").read_text("utf-8")
         assert not any(".git" in path.parts for path in place.folder.rglob("*"))
 

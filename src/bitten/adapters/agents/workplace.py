@@ -205,7 +205,7 @@ def with_submodules(root: Path, paths: Iterable[str]) -> Iterator[str]:
         is_folder = (root / path).is_dir() and not (root / path).is_symlink()
         if is_folder and os.path.lexists(root / path / ".git"):
             listed = persons_git(root / path).run("ls-files", "-z", "--cached", "--others", "--exclude-standard", patience=PATIENCE)
-            inside = dict.fromkeys(paths_in(listed.stdout))
+            inside = dict.fromkeys(each for each in paths_in(listed.stdout) if not each.endswith("/"))
             yield from (f"{path}/{each}" for each in with_submodules(root / path, inside))
         elif not is_folder:
             yield path
