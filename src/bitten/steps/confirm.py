@@ -69,8 +69,9 @@ def suggested(case: Case, wanted: str, parts: Sequence[str], test: str, paths: S
     """
     hypothesis, words = hypothesis_named(case, wanted), (*parts, test)
     stray = [word for word in parts if is_test_path(word) or word.split(":")[0] not in paths]
-    if stray or not is_test_path(test) or any(re.search(r"[\s,]|^[/~]|(^|/)\.\.(/|$)", word) for word in words):
-        raise BadInput("bad-scope", f"{stray[0] if stray else test} can't stand in a scope.",
+    odd = [word for word in words if not word.isprintable() or re.search(r"[\s,]|^[/~]|(^|/)\.\.(/|$)", word)]
+    if stray or odd or not is_test_path(test):
+        raise BadInput("bad-scope", f"{(stray or odd or [test])[0]!r} can't stand in a scope.",
                        "It names files of the project by their path from its root, and one test, in a file called like one.",
                        "name the functions and the test:  src/data.py:DataLoader.__iter__ tests/test_data.py")
     return Note("scope", f"{hypothesis.id}: {' '.join(words)}")
