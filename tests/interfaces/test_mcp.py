@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -15,7 +17,7 @@ import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.mcp_wire import FOUND, OTHER, SECRET, SERVER, Wire, enveloped, project_files, running, until
+from tests.mcp_wire import FOUND, OTHER, PATIENCE, SECRET, SERVER, Wire, enveloped, project_files, running, until
 from tests.stories import BITTEN, FIXED, TEST, Project, captured
 
 from bitten.adapters.claude_code.sessions import Memory
@@ -24,6 +26,7 @@ from bitten.interfaces.mcp import answer, arguments, calls, doing
 from bitten.interfaces.mcp.agent import guard
 from bitten.interfaces.mcp.lines import LONGEST, Lines, dumped
 from bitten.interfaces.mcp.protocol import HANDSHAKE, Session
+from bitten.interfaces.mcp.server import Server, _code, _stop
 from bitten.interfaces.mcp.tools import BY_NAME, TOOLS
 from bitten.steps import confirm
 
@@ -421,6 +424,37 @@ def test_a_call_whose_process_dies_is_answered(waiting):
     call.kill()
     told = wire.next()
     assert told["id"] == "check" and told["result"]["isError"] and "signal 9" in words_of(told["result"])
+
+
+def test_a_client_that_is_gone_before_it_read_its_answer_is_no_fault_of_ours(project):
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            server = subprocess.Popen(SERVER, cwd=project.root, env=project.env, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE)
+        ours.sendall(dumped({"jsonrpc": "2.0", "id": 1, "method": "ping"}))
+        assert select.select([ours], [], [], PATIENCE)[0]
+    _, said = server.communicate(timeout=PATIENCE)
+    assert (server.returncode, said) == (0, b"")
+
+
+def test_while_what_was_started_is_ended_no_further_word_of_the_client_keeps_the_server_busy(monkeypatch):
+    stream, client = os.pipe()
+    server, looks = Server(stream, 1), []
+    monkeypatch.setattr(server, "_heard", lambda: signal.raise_signal(signal.SIGUSR1))
+    monkeypatch.setattr("bitten.interfaces.mcp.server.LAST", 0.2)
+    monkeypatch.setattr(server, "_calls", SimpleNamespace(let_all_go=lambda: None, kill_all=lambda: None, are_done=False))
+    before = signal.signal(signal.SIGUSR1, _stop)
+    try:
+        os.write(client, b"x")
+        assert _code(server.run) == 128 + signal.SIGUSR1
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    poll = server._poll
+    server._poll = SimpleNamespace(poll=lambda patience: looks.append(patience) or poll.poll(patience))
+    server.end()
+    for each in (stream, client):
+        os.close(each)
+    assert len(looks) < 10
 
 
 # When the fault is ours

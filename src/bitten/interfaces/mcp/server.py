@@ -47,7 +47,7 @@ def _code(part: Callable[[], None]) -> int:
         part()
     except _Stopped as stopped:
         return 128 + stopped.number
-    except BrokenPipeError:  # the client reads no more: it has gone
+    except ConnectionError:  # the client reads no more: it has gone
         return 0
     return 0
 
@@ -76,13 +76,16 @@ class Server:
         self._session = Session(lambda message: write(out, dumped(message)), self._calls)
 
     def run(self) -> None:
-        """Until the client says no more."""
-        while True:
-            for descriptor, _ in self._poll.poll():
-                if descriptor != self._stream:
-                    self._calls.ready(descriptor)
-                elif not self._heard():
-                    return
+        """Until the client says no more; then, or once we are stopped, it is not heard either."""
+        try:
+            while True:
+                for descriptor, _ in self._poll.poll():
+                    if descriptor != self._stream:
+                        self._calls.ready(descriptor)
+                    elif not self._heard():
+                        return
+        finally:
+            self._poll.unregister(self._stream)
 
     def _heard(self) -> bool:
         """What the client said; False at its end."""
@@ -94,7 +97,6 @@ class Server:
 
     def wait(self) -> None:
         """Calls at work may still be answered, if that takes no longer than a moment: whoever asked by a pipe reads on."""
-        self._poll.unregister(self._stream)
         self._until(time.monotonic() + GRACE)
 
     def end(self) -> None:
@@ -106,5 +108,4 @@ class Server:
     def _until(self, limit: float) -> None:
         while not self._calls.are_done and (left := limit - time.monotonic()) > 0:
             for descriptor, _ in self._poll.poll(left * 1000):
-                if descriptor != self._stream:
-                    self._calls.ready(descriptor)
+                self._calls.ready(descriptor)
