@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
-from bitten.adapters.claude_code import layout
-from bitten.adapters.doctor import agents, gates, samples
+from bitten.adapters.claude_code import effective, layout
+from bitten.adapters.doctor import agents, drive, gates, samples
+from bitten.adapters.doctor import scratch as scratches
 from bitten.adapters.doctor.scratch import scratch
 from bitten.adapters.doctor.vital import ADVISORY, BROKEN, OK
+from bitten.core.trouble import Unable
 
 
 class Home:
@@ -74,6 +77,7 @@ def test_without_a_plugin_one_line_says_so_and_how_to_get_it(home):
     ("hooks/hooks.json", sys.executable, "/gone/python", "/gone/python, is not there"),
     ("hooks/hooks.json", "gate.py", "gone.py", "gone.py is not there"),
     ("hooks/hooks.json", "}", "", "can't be read"),
+    ("hooks/hooks.json", '"type": "command"', '"type": "command"}, null, {"type": "command"', 'no "hooks"'),
     (".claude-plugin/plugin.json", '"version": "', '"version": "9', "is of bitten 9"),
 ])  # fmt: skip
 def test_a_broken_plugin_is_named(home, file, old, new, said):
@@ -102,6 +106,22 @@ def test_only_an_administrator_can_ask_for_managed_hooks_alone(home, tmp_path, m
     monkeypatch.setattr("bitten.adapters.claude_code.effective.MANAGED", tmp_path)
     home.write(tmp_path / "managed-settings.json", {"allowManagedHooksOnly": True})
     assert "allowManagedHooksOnly" in home.wrong()
+
+
+def test_of_an_administrators_files_the_last_one_that_speaks_of_it_counts(home, tmp_path, monkeypatch):
+    monkeypatch.setattr("bitten.adapters.claude_code.effective.MANAGED", tmp_path)
+    (tmp_path / "managed-settings.d").mkdir()
+    for file, off in (("managed-settings.json", False), ("managed-settings.d/10-a.json", False), ("managed-settings.d/90-b.json", True),
+                      ("managed-settings.d/.99-hidden.json", False)):
+        home.write(tmp_path / file, {"disableAllHooks": off})
+    assert "90-b.json" in home.wrong()
+
+
+def test_a_user_without_a_home_has_no_settings_there(monkeypatch):
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: {}["no such user"])
+    assert not effective.config().exists() and effective.is_trusted(Path("/")) is None
 
 
 def test_a_shell_whose_sessions_run_no_hooks_is_named(home, monkeypatch):
@@ -155,6 +175,28 @@ def test_a_gate_that_answers_wrongly_is_named_by_what_it_should_have_done(home):
             assert any(said in each.said for each in found if each.state == BROKEN), (body, found)
 
 
+def test_a_gate_is_judged_by_its_own_trial_and_not_by_the_one_before(home, tmp_path):
+    """One that was dead has let the edit through."""
+    (tmp_path / "claude").write_text("#!/bin/sh\n", "utf-8")
+    (tmp_path / "claude").chmod(0o755)
+
+    class API:
+        url, turns, strangers = "http://127.0.0.1:9", (), ()
+
+    with scratch() as made:
+        made.source.write_text("ROWS = 128\n", "utf-8")
+        program = agents.Program(str(tmp_path / "claude"), "on PATH", (2, 1, 332))
+        (found,) = drive.vitals(program, gates.Gate(home.plugin, "plugin"), made, API())
+        assert "did not come to the edit" in found.said
+
+
+def test_a_machine_too_slow_for_a_case_is_told_of(monkeypatch):
+    with scratch() as made:
+        monkeypatch.setattr(scratches, "SECONDS", 0.01)
+        with pytest.raises(Unable, match="opened no case"):
+            made.open_a_case()
+
+
 def test_a_program_that_is_too_old_or_tells_no_version_is_broken(tmp_path, monkeypatch):
     monkeypatch.setattr(agents, "_bundled", lambda: None)
     fake = tmp_path / "claude"
@@ -176,6 +218,4 @@ def test_a_world_of_its_own_is_gone_also_after_a_failure(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="midway"), scratch() as made:
         assert made.source.exists()
         raise ValueError("midway")
-    with scratch():
-        pass
     assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,8 @@ import pytest
 from tests.claude.stage import cli
 from tests.stories import Project
 
+from bitten.interfaces.commands.doctor import _from_home
+
 ABOUT = {"python", "git", "copies", "stacks", "guest", "folders", "room", "claude", "sdk", "plugin", "hooks"}
 
 
@@ -28,6 +30,14 @@ def test_it_drives_the_real_cli_and_leaves_nothing_of_it(project, tmp_path):
     assert project.photograph() == before and not (project.root / ".bitten").exists()
     assert not (project.home / "claude").exists(), "Claude Code's own folder is read, and not made"
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(("home", "said", "shown"), [
+    ("/", "at /usr/bin/python", "at /usr/bin/python"), ("/home/ana", "in /home/ana/x, /home/anabel/y", "in ~/x, /home/anabel/y"),
+])  # fmt: skip
+def test_a_path_at_home_is_said_in_short(monkeypatch, home, said, shown):
+    monkeypatch.setenv("HOME", home)
+    assert _from_home(said) == shown
 
 
 def test_a_claude_whose_hooks_fail_open_is_broken_for_a_script_too(project, tmp_path):

@@ -26,12 +26,16 @@ class Layer:
 
 def config() -> Path:
     """Claude Code's own folder."""
-    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path("~/.claude").expanduser())
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or _at_home(".claude"))
+
+
+def _at_home(name: str) -> Path:
+    return Path(os.path.expanduser("~"), name)  # noqa: PTH111 - Path.home() raises for a user without one
 
 
 def layers(root: Path) -> list[Layer]:
     """Those that are there, strongest first."""
-    named = [("managed", MANAGED / "managed-settings.json"), *(("managed", each) for each in _dropped_in()),
+    named = [*(("managed", each) for each in _dropped_in()), ("managed", MANAGED / "managed-settings.json"),
              ("local", root / ".claude" / "settings.local.json"), ("project", root / ".claude" / "settings.json"),
              ("user", config() / "settings.json")]
     return [layer for name, file in named if (layer := _read(name, file))]
@@ -51,7 +55,7 @@ def value(found: list[Layer], *path: str) -> tuple[Any, Layer | None]:
 def is_trusted(root: Path) -> bool | None:
     """Whether somebody said so at Claude Code's question, for the folder or one above it; None where its file does not tell."""
     beside = os.environ.get("CLAUDE_CONFIG_DIR")
-    file = Path(beside) / ".claude.json" if beside else Path("~/.claude.json").expanduser()
+    file = Path(beside) / ".claude.json" if beside else _at_home(".claude.json")
     layer = _read("state", file)
     projects = layer.told.get("projects") if layer else None
     if not isinstance(projects, dict):
@@ -92,8 +96,9 @@ def _plugins(name: str) -> dict[str, Any]:
 
 
 def _dropped_in() -> list[Path]:
+    """Strongest first: Claude Code lays each over those before it in the alphabet, and all over managed-settings.json."""
     try:
-        return sorted((MANAGED / "managed-settings.d").glob("*.json"))
+        return sorted((MANAGED / "managed-settings.d").glob("[!.]*.json"), reverse=True)
     except OSError:
         return []
 

@@ -48,22 +48,24 @@ class Gate:
         """By event. Raises: OSError, ValueError where there are none to be read."""
         told = json.loads((self.folder / "hooks" / "hooks.json").read_text("utf-8"))
         hooks = told.get("hooks") if isinstance(told, dict) else None
-        if not isinstance(hooks, dict) or not all(isinstance(each, list) for each in hooks.values()):
+        if not isinstance(hooks, dict) or not all(map(_is_groups, hooks.values())):
             raise ValueError('it has no "hooks" of the form that Claude Code reads')
         return hooks
 
     def commands(self, event: str) -> list[dict[str, Any]]:
-        return [hook for group in self.hooks().get(event, []) if isinstance(group, dict) for hook in group.get("hooks", [])
-                if isinstance(hook, dict) and hook.get("command")]
+        return [hook for group in self.hooks().get(event, []) for hook in group["hooks"] if hook.get("command")]
 
     def is_closed(self) -> bool:
         """Whether the hook before each tool call is asked for every tool, and blocks when it fails."""
-        for group in self.hooks().get("PreToolUse", []):
-            every = isinstance(group, dict) and group.get("matcher") in (None, "", "*")
-            if every and any("|| exit 2" in str(hook.get("command")) and hook.get("onFailure") == "block" and not hook.get("async")
-                             for hook in group.get("hooks", [])):
-                return True
-        return False
+        every = [group for group in self.hooks().get("PreToolUse", []) if group.get("matcher") in (None, "", "*")]
+        return any("|| exit 2" in str(hook.get("command")) and hook.get("onFailure") == "block" and not hook.get("async")
+                   for group in every for hook in group["hooks"])
+
+
+def _is_groups(told: object) -> bool:
+    """Whether Claude Code takes it for what an event is answered with."""
+    return isinstance(told, list) and all(isinstance(group, dict) and isinstance(group.get("hooks"), list)
+                                          and all(isinstance(hook, dict) for hook in group["hooks"]) for group in told)
 
 
 def gates(root: Path) -> list[Gate]:

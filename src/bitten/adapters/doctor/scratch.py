@@ -56,10 +56,14 @@ class Scratch:
     def open_a_case(self) -> None:
         """By the product itself. Raises: Unable `doctor-no-case`."""
         words = [sys.executable, "-I", "-m", "bitten", "run", "--no-reproducer", "--", sys.executable, "-c", FAILS]
-        done = subprocess.run(words, cwd=self.project, env=self.env, capture_output=True, text=True, errors="replace",
-                              stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
-        if done.returncode != 1 or not (self.project / ".bitten" / "current").exists():
-            raise Unable("doctor-no-case", "A failing command opened no case.", " ".join(done.stderr.split())[-300:],
+        try:
+            done = subprocess.run(words, cwd=self.project, env=self.env, capture_output=True, text=True, errors="replace",
+                                  stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
+            why = done.stderr
+        except (OSError, subprocess.TimeoutExpired) as error:
+            done, why = None, str(error)
+        if not done or done.returncode != 1 or not (self.project / ".bitten" / "current").exists():
+            raise Unable("doctor-no-case", "A failing command opened no case.", " ".join(why.split())[-300:],
                          "bitten run -- python -c 1/0, in an empty folder")
 
 
@@ -67,9 +71,11 @@ class Scratch:
 def scratch() -> Iterator[Scratch]:
     base = places.private(Path(tempfile.gettempdir()).resolve() / f"bitten-doctor-{os.getuid()}")
     sweep(base)
-    with held_folder(base) as folder:
-        made = Scratch(folder)
-        made.lay()
-        yield made
-    with suppress(OSError):  # another doctor is at work
-        base.rmdir()
+    try:
+        with held_folder(base) as folder:
+            made = Scratch(folder)
+            made.lay()
+            yield made
+    finally:
+        with suppress(OSError):  # another doctor is at work
+            base.rmdir()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
@@ -45,10 +46,15 @@ def doctor(quick: bool, as_json: bool) -> int:
     return 1 if broken else 0
 
 
+def _from_home(said: str) -> str:
+    """Paths below the home in short; a user without one has the root's, or none."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises for a user without one
+    return re.sub(rf"(?<![\w./-]){re.escape(home)}(?=/)", "~", said) if home.strip("/") else said
+
+
 def _say(each: Vital, before: list[Vital]) -> None:
     if not before or before[-1].about != each.about:
         click.echo(f"{NAMES[each.about]}:")
-    said = each.said.replace(str(Path.home()), "~")
-    click.echo(f"  {click.style(MARKS[each.state], fg=COLOURS[each.state])} {each.name:<9} {text.short(said, 400)}")
+    click.echo(f"  {click.style(MARKS[each.state], fg=COLOURS[each.state])} {each.name:<9} {text.short(_from_home(each.said), 400)}")
     if each.way:
         click.echo(f"      way out:  {each.way}")
