@@ -153,6 +153,14 @@ def test_trees_of_calls_that_never_ended_are_swept(tmp_path, home):
     assert old.parent.stat().st_mode & 0o777 == 0o700 and session.KEPT > 3600
 
 
+def test_a_tree_that_goes_while_others_are_swept_costs_no_call_its_own(tmp_path, home):
+    """As when another call of the same session ends in that instant; a link that leads nowhere can't be looked at either."""
+    root = project(tmp_path, "tested")
+    (home / "calls").mkdir(parents=True)
+    (home / "calls" / "gone").symlink_to(home / "nowhere")
+    assert "new.py" in during(root, "Bash", {"command": "ls"}, lambda: (root / "new.py").write_text("x"))["reason"]
+
+
 def test_where_nothing_can_be_kept_the_answers_are_the_same(tmp_path, home):
     """As on a full disk: files stand in the places of our folders."""
     root = project(tmp_path, "tested")

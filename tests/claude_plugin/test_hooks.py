@@ -71,6 +71,16 @@ def test_a_session_is_remembered_with_a_nonce_that_outlives_a_compaction_and_no_
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_what_another_session_takes_away_meanwhile_costs_no_session_its_beginning(case):
+    gone = case.home / "state" / "bitten" / "claude" / "gone.json.1"
+    told(case, "SessionStart", "first", source="startup")
+    gone.symlink_to("nowhere")
+    try:
+        assert "case 1" in told(case, "SessionStart", "second", source="startup")["model"]
+    finally:
+        gone.unlink()
+
+
 def test_where_there_is_no_case_nothing_is_said_and_no_session_that_is_not_one_is_remembered(tmp_path):
     project = windows_project(tmp_path)
     assert told(project, "SessionStart", "../../etc", source="startup") == {"model": ""}

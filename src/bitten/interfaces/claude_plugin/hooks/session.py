@@ -42,8 +42,8 @@ def keep_tree(event: Event, tree: dict[str, Any]) -> None:
     if not name or not folder:
         return
     with suppress(OSError):
-        _sweep(folder)
         _write(f"{folder}/{name}", json.dumps(tree))
+        _sweep(folder)
 
 
 def kept_tree(event: Event) -> dict[str, Any] | None:
@@ -129,5 +129,6 @@ def _sweep(folder: str) -> None:
     """Trees of calls that never ended: refused elsewhere, or killed."""
     now = time.time()
     for entry in os.scandir(folder):
-        if now - entry.stat().st_mtime > KEPT:
-            os.unlink(entry.path)
+        with suppress(OSError):  # another call's end took it away meanwhile
+            if now - entry.stat().st_mtime > KEPT:
+                os.unlink(entry.path)

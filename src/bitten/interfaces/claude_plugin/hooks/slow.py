@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 
 if not __package__:  # as in gate.py
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -111,8 +112,9 @@ def write(file: str, told: Event) -> None:
 
 def forget(place: str) -> None:
     for each in os.scandir(place):
-        if each.stat().st_mtime < time.time() - KEPT:
-            os.unlink(each.path)
+        with suppress(OSError):  # another session that begins put it in its place, or took it away
+            if each.stat().st_mtime < time.time() - KEPT:
+                os.unlink(each.path)
 
 
 def version() -> str:
