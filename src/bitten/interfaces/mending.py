@@ -42,6 +42,8 @@ class Mending:
     def proven(self) -> Verification:
         rounds, is_there = 0, self._is_there_already()
         while True:
+            if not is_there:
+                self._may_begin()
             try:
                 if not is_there:
                     rounds += 1
@@ -93,13 +95,16 @@ class Mending:
         self.opened.house.say(f"the fix of {put.by} stands in the tree; it is proven now")
         return True
 
-    def _round(self) -> None:
-        """One session, and its change put into the tree. What fails by its own fault is in the case before it is raised."""
+    def _may_begin(self) -> None:
+        """Raises: Refused, for what stands in the way of any session."""
         scope = self.opened.case.scope
         assert scope is not None
         agents.refuse_links(self.opened, scope)
         mend.may_begin(self.opened.case, self.opened.house.repo)
         agents.refuse_unkept(self.desk, scope)
+
+    def _round(self) -> None:
+        """One session, and its change put into the tree. What fails by its own fault is in the case before it is raised."""
         try:
             self._asked()
         except Refused as why:

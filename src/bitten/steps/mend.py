@@ -16,7 +16,7 @@ T = TypeVar("T")
 ROUNDS = 2
 """Sessions for one confirmed cause; then it is the person's again."""
 NOT_THE_AGENTS = frozenset(("tree-moved", "rerun-kept-from", "fix-declined", "hour-is-up", "case-is-closed", "confirm-out-of-turn",
-                            "scope-is-a-link", "scope-is-protected", "scope-not-in-copy", "scope-not-kept"))
+                            "scope-not-in-copy"))
 """What no other session would do better."""
 
 
