@@ -28,6 +28,7 @@ from bitten.interfaces.mcp.lines import LONGEST, Lines, dumped
 from bitten.interfaces.mcp.protocol import HANDSHAKE, Session
 from bitten.interfaces.mcp.server import Server, _code, _stop
 from bitten.interfaces.mcp.tools import BY_NAME, TOOLS
+from bitten.interfaces.quoting import quoted
 from bitten.steps import confirm
 
 
@@ -258,6 +259,17 @@ def test_lessons_are_told_as_data_and_pages_go_on_where_the_last_one_ended(proje
             seen, offset = [*seen, *page["lines"]], page["next"]
         output.write_text(whole, "utf-8")
     assert SECRET not in seen[0] and seen[1:] == [f"| line {number}" for number in range(2000)]
+
+
+@pytest.mark.parametrize("line", ["1\n", "\n", "x" * 2000 + "\n", " @a" * 500 + "\n", "\U000e0041" * 150 + "\n"],
+                         ids=["short", "empty", "wide", "mentions", "hidden"])
+def test_a_page_is_told_whole_in_words_and_in_json_whatever_its_lines_are(line):
+    whole, offset, words, data = line * (30_000 // len(line)), 0, [], []
+    while offset is not None:
+        page, told = doing._page(whole, offset)
+        assert doing._cut(f"{page}\n{'h' * 1_000}") == f"{page}\n{'h' * 1_000}"
+        words, data, offset = [*words, *page.splitlines()], [*data, *doing._clean(told["lines"])], told["next"]
+    assert words == data == list(quoted(whole))
 
 
 def test_arguments_are_held_to_the_schema_that_was_told_and_each_fault_is_named():

@@ -17,7 +17,7 @@ from bitten.core.prediction import Json
 from bitten.core.trouble import BadInput, Refused
 from bitten.interfaces import text, trials
 from bitten.interfaces.commands.cases import plain
-from bitten.interfaces.quoting import HOW, quoted
+from bitten.interfaces.quoting import HOW, WIDE, quoted
 from bitten.interfaces.wiring import OpenCase, redact
 from bitten.interfaces.wiring.agents import probes
 from bitten.interfaces.wiring.mcp import output_of
@@ -30,11 +30,11 @@ from .agent import Agent, Place, guard
 from .arguments import faults
 from .tools import BY_NAME
 
-PAGE, MOST, SHOWN, TRIES = 12_000, 20_000, 12, 20
-"""Characters of a page of output, and of words; hypotheses that are told; times that others may be quicker. Some clients cut off what is
-longer, and none says so."""
-FACT = 2_000
-"""Characters of one text in the JSON."""
+PAGE, QUOTED, MOST, SHOWN, TRIES = 12_000, 16_000, 20_000, 12, 20
+"""Characters of a page of output, as it is and as it is quoted, and of words; hypotheses that are told; times that others may be quicker.
+Some clients cut off what is longer, and none says so."""
+FACT = WIDE + 100
+"""Characters of one text in the JSON: a quoted line has them."""
 TOOL_FOR = {"check": "run_check", "diagnose": "propose_hypotheses", "suspect": "propose_hypotheses", "verify": "verify"}
 """Which tool does the next thing; what none does, a person types, but for the command itself."""
 
@@ -110,15 +110,18 @@ def _read_evidence(place: Place, _agent: Agent, arguments: Arguments) -> Told:
     return Told(f"{head}\n\n{what}, {data['told']}. {HOW}\n\n{page}", {**(trials.plain(found) if found else {}), "output": data})
 
 
-def _page(whole: str, offset: int) -> tuple[str, dict[str, Json]]:
+def _page(whole: str, offset: int, size: int = PAGE) -> tuple[str, dict[str, Json]]:
     """From an offset on, up to the end of a line where there is one. Some clients show a model the JSON alone: it is quoted there too."""
     offset = min(offset, len(whole))
-    end = min(len(whole), offset + PAGE)
+    end = min(len(whole), offset + size)
     if end < len(whole):
         end = whole.rfind("\n", offset, end) + 1 or end
     lines, more = list(quoted(redact(whole[offset:end]))), end < len(whole)
+    page = "\n".join(lines)
+    if len(page) > QUOTED:  # many short lines, or many signs that are written out
+        return _page(whole, offset, size // 2)
     told = f"characters {offset} to {end} of {len(whole)}" + (f"; go on with offset {end}" if more else "")
-    return "\n".join(lines), {"about": HOW, "lines": lines, "told": told, "next": end if more else None}
+    return page, {"about": HOW, "lines": lines, "told": told, "next": end if more else None}
 
 
 def _propose_hypotheses(place: Place, agent: Agent, arguments: Arguments) -> Told:
