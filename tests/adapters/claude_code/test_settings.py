@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitten.adapters.claude_code import layout, settings, splice
-from bitten.core.trouble import BadInput
+from bitten.core.trouble import BadInput, Refused
 
 OURS = {"hooks": [{"type": "command", "command": "ours/hooks/gate.py"}]}
 leaves = st.one_of(st.none(), st.integers(), st.text("a\"\\{}[], \n\u20ac", max_size=6))
@@ -69,6 +69,18 @@ def test_a_file_of_ours_alone_goes_with_us_and_a_command_that_a_person_changed_s
         each.make()
     left = [file.relative_to(tmp_path).as_posix() for file in (tmp_path / ".claude").rglob("*") if file.is_file()]
     assert left == [".claude/commands/bitten/start.md"] and mine.read_text("utf-8") == "mine\n"
+
+
+@pytest.mark.parametrize("meanwhile", [None, '{"permissions": {}}\n'])
+def test_what_changed_since_it_was_shown_is_not_put_over(tmp_path, meanwhile):
+    settings_of(tmp_path).parent.mkdir()
+    settings_of(tmp_path).write_text("{}\n", "utf-8")
+    shown = settings.put_in(tmp_path, tmp_path / "p", "settings.json")[0]
+    settings_of(tmp_path).write_text(meanwhile, "utf-8") if meanwhile else settings_of(tmp_path).unlink()
+    with pytest.raises(Refused) as why:
+        shown.make()
+    assert why.value.slug == "settings-not-agreed"
+    assert (settings_of(tmp_path).read_text("utf-8") if settings_of(tmp_path).exists() else None) == meanwhile
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, // why\n "b": 2}', '{"a": 1, "a": 2}', "[1]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "{"])

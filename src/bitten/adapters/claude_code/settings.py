@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bitten.adapters.theirs import rewrite
-from bitten.core.trouble import BadInput
+from bitten.core.trouble import BadInput, gate
 
 from . import layout
 from .splice import added, members, removed
@@ -30,6 +30,9 @@ class Change:
     new: str | None
 
     def make(self) -> None:
+        """Raises: Refused `settings-not-agreed`, where the file is not any more what it was when the change was shown."""
+        gate(_text(self.file) == self.old, "settings-not-agreed", f"{self.file} has changed since it was shown.",
+             "Nothing was put over it.", "call the same once more")
         if self.new is not None:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             rewrite(self.file, self.new.encode("utf-8", "surrogateescape"))
