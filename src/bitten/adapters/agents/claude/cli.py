@@ -33,15 +33,20 @@ GRACE = 3.0
 
 
 def found(given: str | Path | None, env: Mapping[str, str]) -> str:
-    """The CLI to start. Raises: Unable `agent-not-installed`, `agent-no-cli`, `agent-too-old`."""
+    """The CLI to start, by its whole path: the session works in another folder.
+
+    Raises: Unable `agent-not-installed`, `agent-no-cli`, `agent-too-old`.
+    """
     package = _package()
-    cli = str(given) if given else _bundled(package) or shutil.which("claude", path=env.get("PATH"))
-    if not cli:
+    named = str(given) if given else _bundled(package) or "claude"
+    there = shutil.which(named, path=env.get("PATH"))
+    if not (there or given):
         raise Unable(
             "agent-no-cli", "claude-agent-sdk is installed without its Claude CLI, and there is no `claude` on the PATH.",
             "The wheels for musl systems and for Windows on ARM bring none.",
             "npm install -g @anthropic-ai/claude-code, then run the command again",
         )
+    cli = os.path.abspath(there or named)  # noqa: PTH100 - a link stays one: programs look at the name that they are called by
     _new_enough(cli, env)
     return cli
 
@@ -134,7 +139,7 @@ class Launch:
         alone = [tool] if (tool := shutil.which("setsid")) else []
         fenced = [sys.executable, "-I", "-S", str(FENCED), *self.writable, "--"]
         leashed = [tool, "--pdeathsig", "KILL", "--"] if (tool := shutil.which("setpriv")) else []
-        return [shutil.which("env") or "/usr/bin/env", *unset, *alone, *fenced, *leashed, shutil.which(self.cli) or self.cli]
+        return [shutil.which("env") or "/usr/bin/env", *unset, *alone, *fenced, *leashed, self.cli]
 
     def stop(self, wait: bool = False) -> None:
         """End the CLI and what it started; nothing where it has ended."""

@@ -1,0 +1,16 @@
+"""Which Claude CLI is started: found from where the person stands, whatever folder the session works in."""
+
+from __future__ import annotations
+
+import pytest
+
+from bitten.adapters.agents.claude import cli
+
+
+@pytest.mark.parametrize(("given", "path"), [("./claude", "/nowhere"), ("claude", "."), (None, ".")])
+def test_a_cli_that_is_named_from_here_is_not_looked_for_in_the_copy(given, path, tmp_path, monkeypatch):
+    (tmp_path / "claude").write_text("#!/bin/sh\necho 2.1.332\n", "utf-8")
+    (tmp_path / "claude").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "_bundled", lambda package: None)
+    assert cli.found(given, {"PATH": f"{path}:/usr/bin:/bin"}) == str(tmp_path / "claude")
