@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scripted import FIXES, GREEN, PROPOSES, RIGHT, Driven, at_work, events, proposed, wait_for
+from tests.scripted import FIXES, GREEN, PROPOSES, RIGHT, WRONG, Driven, at_work, events, proposed, wait_for
 from tests.stories import COUNT, FIXED, MAIN, TEST, WINDOWS, Project, captured, windows_project
 
 PUT_AND_KILLED = '''
@@ -195,13 +195,16 @@ def test_killed_between_a_failed_proof_and_the_way_back_the_next_command_takes_i
 
 
 def test_a_command_that_an_agent_wrote_does_not_run_by_itself_behind_weak_walls(driven):
-    driven.plays(PROPOSES)
+    """A variable may hold one too: MAKEFLAGS, BASH_ENV, and whatever else the person's command obeys."""
+    named = {**RIGHT, "claim": "it hangs on a flag", "look": "env:MAKEFLAGS=--eval=x", "supports_if": "symptom.depends == true",
+             "refutes_if": "symptom.depends == false"}
+    driven.plays({"proposes": {"hypotheses": [RIGHT, WRONG, named]}})
     done = driven.project.bitten("diagnose", "--with", "scripted", BITTEN_SANDBOX="clone")
     assert done.returncode == 0, done.stderr
-    assert f"It would run:\n  {RIGHT['look']}\n" in done.stderr
-    name, verdict = next((h["id"], h["verdict"]) for h in driven.project.show()["hypotheses"] if h["claim"] == RIGHT["claim"])
-    assert verdict is None
-    assert "✓ supported" in driven.project.bitten("check", name, BITTEN_SANDBOX="clone").stdout
+    assert f"It would run:\n  {RIGHT['look']}\n" in done.stderr and f"It would run:\n  {named['look']}\n" in done.stderr
+    found = {h["claim"]: h for h in driven.project.show()["hypotheses"]}
+    assert [found[each["claim"]]["verdict"] for each in (RIGHT, WRONG, named)] == [None, "refutes", None]
+    assert "✓ supported" in driven.project.bitten("check", found[RIGHT["claim"]]["id"], BITTEN_SANDBOX="clone").stdout
 
 
 def test_a_confirmed_cause_needs_no_more_hypotheses(driven):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bitten.core import rank
-from bitten.core.case import Hypothesis
+from bitten.core.case import Check
 from bitten.core.ladder import Event
 from bitten.core.next import undecided
 from bitten.core.ports import Agent, Answer, Brief
 from bitten.core.trouble import Unable
 from bitten.interfaces import trials
+from bitten.interfaces.contents import look
 from bitten.interfaces.live import Live, plain
 from bitten.interfaces.sessions import Mark, author, ending, session
 from bitten.interfaces.wiring import OpenCase, agents, redact
@@ -47,18 +47,22 @@ def _run_what_may_start(opened: OpenCase) -> None:
     if trials.costs(opened, undecided(opened.case)):
         return
     wanted = [each for each in rank.to_run(opened.case) if not each.generic]
-    theirs = [each for each in wanted if each.source.startswith("agent:") and each.check.script is not None]
+    theirs = [each for each in wanted if each.source.startswith("agent:") and _may_command(each.check)]
     if theirs and _is_weak(opened):
         for each in theirs:
             opened.house.say(f"{each.id} did not start by itself, as an agent wrote it, and copies have weak walls here. It would run:")
-            opened.house.say(f"{_what_runs(each)}\n  read that, then:  bitten check {each.id}")
+            opened.house.say(f"{_what_runs(each.check)}\n  read that, then:  bitten check {each.id}")
         wanted = [each for each in wanted if each not in theirs]
     trials.run(opened, wanted)
 
 
-def _what_runs(each: Hypothesis) -> str:
-    script = each.check.script
-    return plain((script.patch if script.patch else shlex.join(script.argv)) if script else "").replace("\n", "\n  ")
+def _may_command(check: Check) -> bool:
+    """By a program of its own, a patch, or a variable: many programs take commands from one, as make does from MAKEFLAGS."""
+    return check.script is not None or bool(check.change and check.change.env)
+
+
+def _what_runs(check: Check) -> str:
+    return plain(check.script.patch if check.script and check.script.patch else look(check)).replace("\n", "\n  ")
 
 
 def _is_weak(opened: OpenCase) -> bool:
