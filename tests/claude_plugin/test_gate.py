@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -291,10 +292,10 @@ def test_a_link_to_what_is_kept_is_no_way_around(tmp_path):
 RUN = "bitten run -- make train 'RUN=a b'"
 IN_CASE = ["bitten", "bitten --version", "bitten show", "bitten show h1", "bitten show --json", "bitten cases", "bitten check", "bitten check h1 h2 --json",
            "bitten check --timeout 60 h1", "bitten diagnose --all", "bitten prompt fix", "bitten picture", "bitten wait", "bitten verify", "bitten doctor",
-           "bitten recall short loader", "bitten fix", "bitten fix --help", RUN, "bitten run --detach -- make train 'RUN=a b'", "ls", "git diff",
+           "bitten fix", "bitten fix --help", RUN, "bitten run --detach -- make train 'RUN=a b'", "ls", "git diff",
            "bitten suspect 'it is short' --check 'python n.py' --supports-if 'rows < 8' --refutes-if 'rows == 8' --scope a.py:f"]
 PERSONAL = ["bitten confirm h1", "bitten reject h1 'no'", "bitten drop x", "bitten reset", "bitten switch 2", "bitten learn", "bitten close",
-            "bitten expect 'x == 1'", "bitten hook PreToolUse", "bitten plugin uninstall", "bitten import x", "bitten gc", "bitten pause"]
+            "bitten expect 'x == 1'", "bitten hook PreToolUse", "bitten plugin uninstall", "bitten import x", "bitten gc"]
 NOT_IN_CASE = [
     *PERSONAL, "bitten fix --scope src/other.py", "bitten fix --with claude", "bitten diagnose --with claude", "bitten check --yes",
     "bitten check --allow-write /x", "bitten verify --allow-net", "bitten check h1 --on x", "bitten show ../x", "bitten mcp", "bitten capture --log x",
@@ -311,6 +312,17 @@ def test_with_an_open_case_a_shell_reads_and_runs_bitten(roots, state):
         assert not reason(roots[state], "Bash", {"command": command}), command
     for command in NOT_IN_CASE:
         assert "case 1" in reason(roots[state], "Bash", {"command": command}), command
+
+
+def test_the_list_of_our_commands_names_none_and_no_option_that_bitten_has_not():
+    from bitten.interfaces.cli import COMMANDS, HIDDEN, cli  # noqa: PLC0415 - only here
+
+    assert {*COMMANDS, *HIDDEN} >= ours.PERSONS and not ours.PERSONS & set(ours.VERBS)
+    for name, verb in ours.VERBS.items():
+        command = cli.get_command(None, name) if name in COMMANDS else None
+        assert command, name
+        flags = {word: each.is_flag for each in command.params if isinstance(each, click.Option) for word in each.opts}
+        assert all(flags.get(word) is True for word in verb.flags) and all(flags.get(word) is False for word in verb.options), name
 
 
 def test_the_bitten_beside_our_own_python_may_be_named_in_full(roots):

@@ -53,12 +53,11 @@ VERBS = {
     "prompt": Verb("--json", "--case --budget", operand=r"diagnose|check|fix", most=1),
     "picture": Verb("--json", operand=r"\d+", most=1),
     "wait": Verb("--json", "--timeout", operand=r"r?\d+", most=1),
-    "recall": Verb("--json", operand=r".+"),
     "doctor": Verb("--json --quick"),
     "playbooks": Verb(),
 }
 """`--allow-write`, `--allow-net`, `--yes` and `--with` are missing on purpose: each lifts a limit, which is a person's word."""
-PERSONS = frozenset(("confirm", "reject", "drop", "reset", "switch", "learn", "close", "expect", "hook", "plugin", "import", "gc", "pause"))
+PERSONS = frozenset(("confirm", "reject", "drop", "reset", "switch", "learn", "close", "expect", "hook", "plugin", "import", "gc"))
 """What only a person types: in a terminal, or after `!` in Claude Code."""
 SPOKEN = re.compile(
     rf"\bbitten(?:\s+-\S+)*\s+(?:{'|'.join(sorted(PERSONS))})\b|\bbitten:confirm\b|\bclaude(?:\s+-\S+)*\s+(?:plugin|mcp|config)\b", re.I)
