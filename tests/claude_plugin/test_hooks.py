@@ -90,6 +90,17 @@ def test_where_there_is_no_case_nothing_is_said_and_no_session_that_is_not_one_i
     assert "no case" in typed(project, "bitten:confirm h1 7")["reason"].lower()
 
 
+def test_a_hook_that_fails_names_the_way_out_and_does_not_say_what_it_can_not_know(case, tmp_path, monkeypatch):
+    project = windows_project(tmp_path)
+    (project.root / ".bitten" / "1-x").mkdir(parents=True)
+    (project.root / ".bitten" / "current").write_text("1-x\n", "utf-8")
+    (project.root / ".bitten" / "1-x" / "events.jsonl").write_text("{}\n", "utf-8")
+    assert "In a terminal:  bitten" in told(project, "SessionStart", source="startup")["systemMessage"]
+    monkeypatch.setattr("bitten.interfaces.commands.hook.answer", lambda _: 1 / 0)  # perhaps after the confirmation was written
+    said = typed(case, f"bitten:confirm {case.name} 7")
+    assert said["decision"] == "block" and "ZeroDivisionError" in said["reason"] and said["reason"].endswith("In a terminal:  bitten")
+
+
 def test_a_case_is_found_from_where_the_session_went_meanwhile(case, tmp_path):
     case.env["CLAUDE_PROJECT_DIR"] = str(case.root)
     try:

@@ -162,11 +162,10 @@ def ran_out(*_: object) -> None:
 
 
 def failed(event: Event, error: BaseException) -> Event:
-    """Said to the person. A prompt of ours that was not dealt with does not reach the model."""
-    words = f"bitten: its {event.get('hook_event_name')} hook failed: {type(error).__name__}: {str(error)[:300]}"
-    if is_ours(event):
-        return {"decision": "block", "reason": f"{words}\nNothing was confirmed. In a terminal: bitten"}
-    return {"systemMessage": words}
+    """Said to the person. A prompt of ours does not reach the model then; whether a confirmation stands, only the case tells."""
+    way = "bitten" if is_ours(event) else getattr(error, "way", "") or "bitten doctor"
+    words = f"bitten: its {event.get('hook_event_name')} hook failed: {type(error).__name__}: {str(error)[:300]}\nIn a terminal:  {way}"
+    return {"decision": "block", "reason": words} if is_ours(event) else {"systemMessage": words}
 
 
 if __name__ == "__main__":
