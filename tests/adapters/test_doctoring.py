@@ -202,7 +202,8 @@ def test_a_program_that_is_too_old_or_tells_no_version_is_broken(tmp_path, monke
     fake = tmp_path / "claude"
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with scratch() as made:
-        for said, state in (("2.1.294 (it)", BROKEN), ("2.1.295 (it)", OK), ("3.0.0 (it)", ADVISORY), ("?", BROKEN)):
+        for said, state in (("2.1.294 (it)", BROKEN), ("2.1.295 (it)", ADVISORY), ("2.1.317 (it)", OK), ("3.0.0 (it)", ADVISORY),
+                            ("?", BROKEN)):
             fake.write_text(f"#!/bin/sh\necho '{said}'\n", "utf-8")
             fake.chmod(0o755)
             (program,) = agents.programs(made)

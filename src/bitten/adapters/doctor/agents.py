@@ -10,13 +10,15 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from bitten.adapters.agents.claude.cli import OLDEST as OLDEST_DRIVEN
+from bitten.adapters.agents.claude.cli import OLDEST_SDK
 from bitten.adapters.claude_code.cli import OLDEST, TESTED
 from bitten.core.noun import noun
 
 from .scratch import Scratch
 from .vital import ADVISORY, BROKEN, OK, Vital
 
-OLDEST_SDK, TESTED_SDK = (0, 2, 177), (0, 2, 189)
+TESTED_SDK = (0, 2, 189)
 SECONDS = 30
 INSTALL = "pip install 'bitten[claude]'"
 
@@ -69,9 +71,12 @@ def _program(each: Program) -> Vital:
     name = f"{dotted(each.version)} {each.where}, {each.path}"
     if each.trouble:
         return _vital("claude", BROKEN, f"{each.path}, {each.where}: {each.trouble}", "install it again")
+    way = "claude update" if each.where == "on PATH" else f"{INSTALL} -U"
     if not each.fails_closed:
-        return _vital("claude", BROKEN, f"{name}: before {dotted(OLDEST)} a hook that can't start lets the call through, without a word",
-                        "claude update" if each.where == "on PATH" else f"{INSTALL} -U")
+        why = f"{name}: before {dotted(OLDEST)} a hook that can't start lets the call through, without a word"
+        return _vital("claude", BROKEN, why, way)
+    if each.version < OLDEST_DRIVEN:
+        return _vital("claude", ADVISORY, f"{name}: enough for the plugin; --with claude needs {dotted(OLDEST_DRIVEN)}", way)
     if each.version[:2] != TESTED[:2]:
         return _vital("claude", ADVISORY, f"{name}: tested with {dotted(OLDEST)} to {dotted(TESTED)}", "bitten doctor, without --quick")
     return _vital("claude", OK, name)
