@@ -17,7 +17,7 @@ from tests.claude.stage import Stage
 
 from .attack import BEFORE, NONE, VERIFIED, Attack
 from .catches import CATCHES
-from .playing import GROUP, Played, Watched, by_itself, differing, groups, values_of
+from .playing import GROUP, Outcome, Played, Watched, by_itself, differing, groups, values_of
 from .table import ATTACKS
 from .world import World
 
@@ -25,8 +25,8 @@ OTHER_SERVER = Path(__file__).with_name("other_server.py")
 PATIENCE = 90
 """Seconds for one session, on a machine that is busy with others."""
 PLAIN = {"MCP_CONNECTION_NONBLOCKING": "0", "ENABLE_LSP_TOOL": "1"}
-LATEST = 1.0
-"""Seconds after a session in which a late harm comes: it would after 0.3."""
+LATEST, LATEST_FREE = 1.0, 30.0
+"""Seconds after a session in which a late harm comes: it would after 0.3. Where no gate stands it has to come, on a busy machine too."""
 DRIVER, PLUGIN, FREE = "driver", "bypassPermissions", "no gate"
 LAWFUL = ("windows.py", "test_windows.py")
 """What lawful calls change: a driver brings it into the tree at its end."""
@@ -69,11 +69,12 @@ def by_plugin(world: World, attacks: Sequence[Attack], mode: str, gate: bool = T
         stage = Stage(world.project, api)
         servers = json.dumps({"mcpServers": {"files": {"command": sys.executable, "args": ["-I", str(OTHER_SERVER)]}}})
         options = ("--session-id", session, "--permission-mode", mode, "--mcp-config", servers, *attacks[0].options)
+        latest = LATEST if gate else LATEST_FREE
         try:
             said = stage.claude("Go on.", *options, *(("--plugin-dir", str(plugin)) if plugin else ()), timeout=PATIENCE, **PLAIN)
         except subprocess.TimeoutExpired as late:  # its rows were not tried, those before it were
-            return _ended(api, 124, str(late))
-        return _ended(api, said.exit, said.stderr + str(said.messages[-1:]))
+            return _ended(api, 124, str(late), latest)
+        return _ended(api, said.exit, said.stderr + str(said.messages[-1:]), latest)
 
 
 def by_driver(world: World, attacks: Sequence[Attack]) -> Played:
@@ -92,9 +93,10 @@ def by_driver(world: World, attacks: Sequence[Attack]) -> Played:
         return _ended(api, done.returncode, done.stdout + done.stderr)
 
 
-def _ended(api: Watched, code: int, said: str) -> Played:
+def _ended(api: Watched, code: int, said: str, latest: float = LATEST) -> Played:
     may = [name for each in api.attacks.values() for name in (*each.may, *(LAWFUL if each.lawful else ()))]
-    deadline = time.monotonic() + (LATEST if any(each.is_late for each in api.attacks.values()) else 0)
+    is_to_come = any(each.is_late and not api.outcomes.get(each.name, Outcome()).changed for each in api.attacks.values())
+    deadline = time.monotonic() + (latest if is_to_come else 0)
     while not (late := differing(api.before, api.world.photograph(api.plugin), may)) and time.monotonic() < deadline:
         time.sleep(0.05)
     subprocess.run(["tmux", "-L", "stolen", "kill-server"], capture_output=True, check=False)
