@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bitten.adapters.agents.claude import cli
+from bitten.core.trouble import Unable
 
 
 @pytest.mark.parametrize(("given", "path"), [("./claude", "/nowhere"), ("claude", "."), (None, ".")])
@@ -14,3 +15,11 @@ def test_a_cli_that_is_named_from_here_is_not_looked_for_in_the_copy(given, path
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli, "_bundled", lambda package: None)
     assert cli.found(given, {"PATH": f"{path}:/usr/bin:/bin"}) == str(tmp_path / "claude")
+
+
+def test_a_program_that_tells_its_version_in_no_text_is_too_old(tmp_path):
+    (tmp_path / "claude").write_bytes(b"#!/bin/sh\nprintf '\\377\\376'\n")
+    (tmp_path / "claude").chmod(0o755)
+    with pytest.raises(Unable) as caught:
+        cli.found(tmp_path / "claude", {"PATH": "/usr/bin:/bin"})
+    assert caught.value.slug == "agent-too-old"

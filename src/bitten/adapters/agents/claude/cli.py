@@ -68,8 +68,8 @@ def _bundled(package: Path) -> str | None:
 
 def _new_enough(cli: str, env: Mapping[str, str]) -> None:
     try:
-        told = subprocess.run([cli, "--version"], env=passing(env), capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30,
-                              check=False).stdout
+        told = subprocess.run([cli, "--version"], env=passing(env), capture_output=True, text=True, errors="replace",
+                              stdin=subprocess.DEVNULL, timeout=30, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Unable("agent-no-cli", f"{cli} does not start: {error}", way=f"reinstall it: {INSTALL} --force-reinstall") from None
     if _numbers(told) < OLDEST:
