@@ -1,6 +1,6 @@
 """A Messages API on loopback that plays a script: it shows what a client does with given model output, never how a model thinks.
 
-Each request that carries tools takes the next step of the script; the last one told is played again when it is exhausted:
+Each request that carries tools takes the next step of the script; when it is exhausted, the model says so and ends its turn:
 
     {"text": "hello"}                                   words, and the turn ends
     {"text": "…", "tool": "Read", "input": {…}}         one tool call, words before it if there are any
