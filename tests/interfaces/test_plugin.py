@@ -35,6 +35,14 @@ def test_without_a_claude_the_two_commands_are_told(project):
     assert (laid(project) / "plugins" / "bitten" / "hooks" / "gate.py").is_file()
 
 
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_a_claude_that_is_named_and_not_there_is_said(project, verb):
+    assert project.bitten("plugin", "path").returncode == 0
+    done = project.bitten("plugin", verb, "--cli", "/no/claude")
+    assert done.returncode == 4 and project.slug(done) == "agent-no-cli" and "There is no program /no/claude" in done.stderr
+    assert laid(project).is_dir(), "what a claude may still be running is not taken away"
+
+
 def test_one_that_would_fail_open_is_refused_unless_the_person_insists(project):
     old = claude(project, "2.1.294")
     done = project.bitten("plugin", "install", "--cli", old)

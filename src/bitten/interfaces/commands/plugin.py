@@ -74,9 +74,8 @@ def uninstall(cli: str, dry_run: bool, yes: bool) -> None:
     \b
     bitten plugin uninstall
     """
-    place = wired.layout.place()
+    place, claude = wired.layout.place(), _found(cli, needed=False)
     _write(wired.taken_out(House.here().root), dry_run, yes, "Take them out?")
-    claude = wired.found(cli)
     if claude is not None and claude.has_plugin():
         _tell(claude, wired.commands_out(), dry_run)
     was = place.is_dir() if dry_run else wired.layout.take_away(place)
@@ -86,9 +85,11 @@ def uninstall(cli: str, dry_run: bool, yes: bool) -> None:
 def _found(cli: str, *, needed: bool) -> Claude | None:
     """Raises: Unable `agent-no-cli`, with the two commands to type where there is one."""
     claude = wired.found(cli)
-    if claude is None and (needed or cli):
+    if claude is None and cli:
+        raise Unable("agent-no-cli", f"There is no program {cli}.", way="name another one:  --cli PATH")
+    if claude is None and needed:
         typed = " && ".join(shlex.join(["claude", *words]) for words in wired.commands_in(wired.layout.place()))
-        raise Unable("agent-no-cli", f"There is no {cli or 'claude'} on PATH.", "The plugin is laid out; two commands take it in.",
+        raise Unable("agent-no-cli", "There is no claude on PATH.", "The plugin is laid out; two commands take it in.",
                      f"bitten plugin install --cli PATH, or:  {typed}")
     return claude
 
