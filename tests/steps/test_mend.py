@@ -49,6 +49,11 @@ def test_changes_are_sorted_by_path_and_kind():
     assert outside == ("b.py (mode)", "c.py (new)", "tests/test_a.py.x (new)", "a.pyc (new)", "./a.py (new)")
 
 
+def test_a_name_that_an_agent_made_up_steers_no_terminal_and_can_be_written():
+    outside = sorted_out([Changed("a\x1b[2J.py", "new"), Changed("b\udcff", "new"), Changed("ä b.py", "new")], SCOPE)[1]
+    assert outside == (r"'a\x1b[2J.py' (new)", r"'b\udcff' (new)", "ä b.py (new)")
+
+
 def test_a_file_is_taken_whole_or_not_at_all():
     edits = {"a.py": 1, "b.py": 2, "tests/test_a.py": 3}
     assert within(["a.py:f", "b.py", "tests/test_a.py"], edits, SCOPE) == (edits, ())

@@ -54,7 +54,12 @@ def sorted_out(changes: Iterable[C], scope: Scope) -> tuple[tuple[C, ...], tuple
     """What an agent left: changes of files in scope, and each other one in words. What is touched inside of a file is not judged here."""
     every = list(changes)
     inside = tuple(each for each in every if each.path in scope.files and each.how in ("new", "changed", "removed"))
-    return inside, tuple(f"{each.path} ({each.how})" for each in every if each not in inside)
+    return inside, tuple(f"{_shown(each.path)} ({each.how})" for each in every if each not in inside)
+
+
+def _shown(path: str) -> str:
+    """A name that an agent may have made up: it goes to a terminal, and to disk."""
+    return path if path.isprintable() else ascii(path)
 
 
 def within(touches: Iterable[str], edits: Mapping[str, T], scope: Scope) -> tuple[dict[str, T], tuple[str, ...]]:
