@@ -339,6 +339,19 @@ def test_what_a_library_prints_by_mistake_does_not_reach_the_client(project, tmp
         assert (code, said) == (0, b"") and wire.process.stderr.read().count(b"stray") >= 4
 
 
+def test_what_a_person_should_know_is_told_with_a_refusal_too(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def refuses(place, *_):
+        place.say("copy: a clone with links")
+        raise BadInput("no-case", "Nothing is here.", "None was opened.")
+
+    monkeypatch.setattr(doing, "DOES", {"case": refuses})
+    told = answer.answered({"client": "c", "session": "s", "tool": "case", "arguments": {}}, print)
+    assert refused(told) == "no-case" and "None was opened. (copy: a clone with links)" in words_of(told)
+
+
 @pytest.mark.parametrize(("held", "changes"), [("here", 0), ("elsewhere", 1), ("", 1)])
 def test_a_gate_that_holds_a_session_in_another_project_holds_none_here(monkeypatch, tmp_path, held, changes):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -14,7 +14,7 @@ from bitten.core import rank
 from bitten.core.case import Hypothesis
 from bitten.core.next import next_step
 from bitten.core.prediction import Json
-from bitten.core.trouble import BadInput, Refused
+from bitten.core.trouble import BadInput, Refused, Trouble
 from bitten.interfaces import text, trials
 from bitten.interfaces.commands.cases import plain
 from bitten.interfaces.quoting import HOW, WIDE, quoted
@@ -55,9 +55,17 @@ def done(tool: str, arguments: Arguments, agent: Agent) -> Told:
             raise BadInput("bad-arguments", f"{tool} can't be called so:", "; ".join(wrong) + ".", "mend exactly that, and call it again")
     place = Place.here()
     assert isinstance(place, Place)
-    told = DOES[tool](place, agent, arguments)
-    words = "\n".join((*(f"({each})" for each in place.remarks), told.words))
+    try:
+        told = DOES[tool](place, agent, arguments)
+    except Trouble as why:
+        why.why = " ".join(filter(None, (why.why, *_remarks(place))))
+        raise
+    words = "\n".join((*_remarks(place), told.words))
     return Told(_cut(redact(click.unstyle(words))), _clean({**told.data, **({"remarks": list(place.remarks)} if place.remarks else {})}))
+
+
+def _remarks(place: Place) -> Iterator[str]:
+    return (f"({each})" for each in place.remarks)
 
 
 def _case(place: Place, _agent: Agent, _arguments: Arguments) -> Told:
