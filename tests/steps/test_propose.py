@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -65,6 +66,8 @@ def test_a_patch_is_taken_from_the_proposal_and_no_file_is_read():
     ({"refutes_if": "rows about 128"}, r"refutes_if: Can't read the expectation 'rows about 128'.*operator"),
     ({"refutes_if": "rows < 128"}, r"supports_if and refutes_if are the same prediction"),
     ({"supports_if": 'stdout ~ "(a+)+$"'}, r"may search for ever"),
+    ({"supports_if": 'stdout ~ "(a|a)*$"'}, r"may search for ever"),
+    ({"supports_if": 'stdout ~ "((.*a)b){25}$"'}, r"may search for ever"),
     ({"supports_if": "rows == NaN"}, r'"nan"'),
     ({"supports_if": "rows < 99999999999999999999999"}, r"64 bits"),
     ({"supports_if": "rows in [0, NaN]"}, r'"nan"'),
@@ -95,6 +98,12 @@ def test_a_patch_is_taken_from_the_proposal_and_no_file_is_read():
 ])
 def test_each_fault_goes_back_in_words_that_say_what_to_mend(change, words):
     assert re.search(rf"hypotheses\[1\]\.?.*{words}", sent_back(proposal(other(), one(**change)), probes=("items",), redact=redact))
+
+
+@pytest.mark.parametrize("pattern", ["^loss: (nan|inf)$", r"\d+ rows?", "(?:ab)+c", "(nan)+ at .*"])
+def test_a_pattern_that_comes_to_an_end_is_taken(pattern):
+    first, _ = hypotheses_from(CASE, proposal(one(supports_if=f"stdout ~ {json.dumps(pattern)}"), other()), "agent:x")
+    assert first.check.supports_if.value == pattern
 
 
 def test_a_missing_refutation_is_named_and_so_is_every_other_fault():

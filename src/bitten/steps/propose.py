@@ -26,8 +26,8 @@ PROTECTED = frozenset((".git", ".bitten", ".claude"))
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 """What moves a terminal's cursor, turns its direction, hides, or is half a character."""
-_FOR_EVER = re.compile(r"[+*}]\)?\)[+*{]")
-"""A repeated group that ends in a repetition: some texts would keep such a pattern busy for ever."""
+_FOR_EVER = re.compile(r"(?<!\()[*+?{|].*\)[*+{]", re.DOTALL)
+"""A repeated group behind a repetition or a choice, which may lie inside: some texts would keep such a pattern busy for ever."""
 _NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _LARGEST = 2**63
 
