@@ -21,7 +21,7 @@ from tests.mcp_wire import FOUND, OTHER, PATIENCE, SECRET, SERVER, Wire, envelop
 from tests.stories import BITTEN, FIXED, TEST, Project, captured
 
 from bitten.adapters.claude_code.sessions import Memory
-from bitten.core.trouble import BadInput
+from bitten.core.trouble import BadInput, Refused
 from bitten.interfaces.mcp import answer, arguments, calls, doing
 from bitten.interfaces.mcp.agent import guard
 from bitten.interfaces.mcp.lines import LONGEST, Lines, dumped
@@ -350,6 +350,13 @@ def test_what_a_person_should_know_is_told_with_a_refusal_too(monkeypatch, tmp_p
     monkeypatch.setattr(doing, "DOES", {"case": refuses})
     told = answer.answered({"client": "c", "session": "s", "tool": "case", "arguments": {}}, print)
     assert refused(told) == "no-case" and "None was opened. (copy: a clone with links)" in words_of(told)
+
+
+def test_a_proposal_that_others_are_always_quicker_than_is_refused_and_not_called_known():
+    with doing._renumbering(1):
+        raise Refused("hypothesis-id-taken", "h2 is taken.")
+    with pytest.raises(Refused), doing._renumbering(0):
+        raise Refused("hypothesis-id-taken", "h2 is taken.")
 
 
 @pytest.mark.parametrize(("held", "changes"), [("here", 0), ("elsewhere", 1), ("", 1)])

@@ -134,9 +134,9 @@ def _page(whole: str, offset: int, size: int = PAGE) -> tuple[str, dict[str, Jso
 
 def _propose_hypotheses(place: Place, agent: Agent, arguments: Arguments) -> Told:
     taken: list[Hypothesis] = []
-    for _ in range(TRIES):
+    for left in reversed(range(TRIES)):
         opened = place.case()
-        with _renumbering(), place.visited(opened, "propose", agent):
+        with _renumbering(left), place.visited(opened, "propose", agent):
             for each in _new(opened, agent, arguments):
                 opened.add(with_evidence_at_hand(opened.case, each))
                 taken.append(each)
@@ -155,12 +155,12 @@ def _new(opened: OpenCase, agent: Agent, arguments: Arguments) -> Sequence[Hypot
 
 
 @contextmanager
-def _renumbering() -> Iterator[None]:
-    """Another session took the number meanwhile: what is not in the case yet is numbered anew."""
+def _renumbering(left: int) -> Iterator[None]:
+    """Another session took the number meanwhile: what is not in the case yet is numbered anew, while tries are left."""
     try:
         yield
     except Refused as why:
-        if why.slug != "hypothesis-id-taken":
+        if why.slug != "hypothesis-id-taken" or not left:
             raise
 
 
