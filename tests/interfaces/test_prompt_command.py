@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from tests.stories import Project, captured, confirmed, windows_project
+
+from bitten.interfaces.wiring import material
 
 MAIN = '''import os
 
@@ -91,3 +94,7 @@ def test_past_the_hour_no_agent_is_asked(project):
     project.write(".bitten.toml", "budget = 0\n")
     done = project.bitten("prompt")
     assert (done.stdout, project.slug(done)) == ("", "hour-is-up")
+
+
+def test_a_file_that_can_not_even_be_looked_at_is_left_out():
+    assert material._text(Path("x" * 300)) == material._text(Path("/proc/self/mem")) == ""

@@ -69,10 +69,9 @@ def _text(file: Path, *, last: bool = False) -> str:
 
 def _bytes(file: Path, *, last: bool = False) -> bytes:
     """Nothing of what is no regular file: a pipe would never end."""
-    if not file.is_file():
-        return b""
-    with suppress(OSError), file.open("rb") as opened:
-        if last:
-            opened.seek(max(0, file.stat().st_size - MOST))
-        return opened.read(MOST)
+    with suppress(OSError):
+        if file.is_file():
+            with file.open("rb") as opened:
+                opened.seek(max(0, file.stat().st_size - MOST) if last else 0)
+                return opened.read(MOST)
     return b""
