@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from bitten.adapters.agents.claude import cli
@@ -23,3 +29,10 @@ def test_a_program_that_tells_its_version_in_no_text_is_too_old(tmp_path):
     with pytest.raises(Unable) as caught:
         cli.found(tmp_path / "claude", {"PATH": "/usr/bin:/bin"})
     assert caught.value.slug == "agent-too-old"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells it there")
+def test_what_is_fenced_in_ignores_no_signal_that_python_ignores(tmp_path):
+    words = [sys.executable, "-I", "-S", cli.FENCED, tmp_path, "--", shutil.which("grep"), "SigIgn", "/proc/self/status"]
+    told = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert not int(told.split()[1], 16) & sum(1 << each - 1 for each in (signal.SIGPIPE, signal.SIGXFSZ))

@@ -8,6 +8,7 @@ It stands outside of the Claude CLI, and holds whatever tool, hook or fault of i
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
@@ -18,6 +19,8 @@ LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", 
 def main() -> None:
     end = sys.argv.index("--")
     paths, program = sys.argv[1:end], sys.argv[end + 1:]
+    for each in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program would inherit that
+        signal.signal(each, signal.SIG_DFL)
     _launcher().fence(paths)
     os.execv(program[0], program)
 
