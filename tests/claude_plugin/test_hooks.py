@@ -186,6 +186,17 @@ def test_a_failing_command_is_offered_as_a_case_once_a_signature(case):
     assert ran("grep x y", "Exit code 1") == {"model": ""}
 
 
+def test_what_is_offered_is_the_very_command_or_none(case):
+    def way(command: str, kind: str) -> str:
+        error = TRACE.replace("KeyError", kind)
+        said = told(case, "PostToolUseFailure", "very", tool_name="Bash", tool_input={"command": command}, error=error)
+        return said["systemMessage"].split("make a case of it:  ")[1]
+
+    assert way("python main.py  'a  b'", "OSError") == "bitten run -- python main.py  'a  b'"
+    assert way("cd src\npython main.py", "TypeError") == "bitten run -- bash -c 'cd src\npython main.py'"
+    assert way(f"python main.py {'x' * 300}", "NameError") == "bitten run -- CMD"
+
+
 def test_secrets_of_an_output_reach_neither_model_nor_screen(case):
     secret = "ghp_" + "a1B2" * 9
     said = told(case, "PostToolUseFailure", "secrets", tool_name="Bash", tool_input={"command": f"TOKEN={secret} python a.py"},

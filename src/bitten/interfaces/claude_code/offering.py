@@ -19,6 +19,8 @@ from bitten.interfaces.wiring.claude_code import crashes_in, facts_in
 
 MOST = 400_000
 """Characters of output that are read, from its end."""
+LONGEST = 200
+"""Characters of a command that is repeated."""
 _OURS = re.compile(r"(^|[\s;&|(/])bitten(\s|$)|-m\s+bitten\b")
 _SHELL = re.compile(r"[|;&<>\n]|^\w+=")
 
@@ -79,10 +81,16 @@ def _is_new(call: Call, name: str) -> bool:
 
 
 def _offered(call: Call, typed: str, what: str) -> Answer:
-    short = cut(redact(" ".join(typed.split())), 200)
-    way = f"bitten run -- bash -c {shlex.quote(short)}" if _SHELL.search(typed.strip()) else f"bitten run -- {short}"
+    way = _way(typed.strip())
     return tells(
         call.event,
         f"bitten: this command {what}. It is no case yet. `{way}` runs it once more, unchanged, and keeps the whole trace, variables, "
         "environment and tree, with hypotheses that a check can decide. The person decides whether to.",
         f"bitten: that {cut(what, 200)}. To make a case of it:  {way}")
+
+
+def _way(typed: str) -> str:
+    """The very command, or none: one that was cut, or whose secret was taken out, would be another."""
+    if len(typed) > LONGEST or redact(typed) != typed:
+        return "bitten run -- CMD"
+    return f"bitten run -- bash -c {shlex.quote(typed)}" if _SHELL.search(typed) else f"bitten run -- {typed}"
