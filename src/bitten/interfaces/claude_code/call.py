@@ -85,7 +85,6 @@ class Call:
 
     @property
     def _has_acted(self) -> bool:
-        """Whether it called a tool since it was begun, or resumed."""
-        if self.event not in ("Stop", "SubagentStop"):
-            return self.event in ("PostToolUse", "PostToolUseFailure")
-        return acted_since(str(self.told.get("transcript_path")), float(self.memory.get("began") or 0.0))
+        """Whether it called a tool since it was begun, or resumed: looked at when a turn ends."""
+        return self.event in ("Stop", "SubagentStop") and acted_since(
+            str(self.told.get("transcript_path")), float(self.memory.get("began") or 0.0))
