@@ -6,6 +6,7 @@ import pytest
 
 from bitten.core.ports import Limits, Spent
 from bitten.core.trouble import BadInput
+from bitten.interfaces import mending
 from bitten.interfaces.live import LONGEST, Live, plain, visible
 
 LIMITS = Limits(60, 10, 1.5)
@@ -57,7 +58,13 @@ def test_it_is_no_place_for_hypotheses():
 
 @pytest.mark.parametrize(("given", "shown"), [
     ("+x = 1\x1b[2K\r+y = 2\n", "+x = 1\\x1b[2K\\r+y = 2\n"), ("+a = 'b\u202e' # c\n", "+a = 'b\\u202e' # c\n"),
+    ("+a\U000e0041 = '\ufe0f\u3164'\n", "+a\\U000e0041 = '\\ufe0f\\u3164'\n"),
     ("+crlf\r\n\ttab ü\n", "+crlf\r\n\ttab ü\n"), ("zero\u200bwidth\xad", "zero\\u200bwidth\\xad"),
 ])
 def test_nothing_of_a_diff_can_hide_from_who_looks(given, shown):
     assert visible(given) == shown
+
+
+def test_no_part_of_a_line_is_taken_for_one_that_only_git_reads(capsys):
+    mending._show_patch("diff --git a/a.py b/a.py\nindex 1..2 100644\n+a = 1\x0cindex = 2\u2028index = 3\n")
+    assert capsys.readouterr().out == "diff --git a/a.py b/a.py\n+a = 1\\x0cindex = 2\\u2028index = 3\n"

@@ -157,7 +157,7 @@ def _say_taken_back(opened: OpenCase, desk: agents.Handover, put: agents.Put) ->
 
 def _show_patch(patch: str) -> None:
     """As git shows it, but for the lines that only git reads."""
-    patch = visible("".join(line for line in patch.splitlines(keepends=True) if not line.startswith("index ")))
+    patch = visible("\n".join(line for line in patch.split("\n") if not line.startswith("index ")))
     if not sys.stdout.isatty():
         click.echo(patch, nl=False)
         return
