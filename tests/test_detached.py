@@ -127,6 +127,25 @@ def test_one_whose_machine_went_down_is_never_taken_for_a_success(slow):
     assert slow.bitten("wait", "--stop").returncode == 74
 
 
+BREAKS = """
+from bitten.interfaces import cli
+from bitten.interfaces.commands import capture
+
+def broken(*_):
+    raise OSError(28, "No space left on device")
+
+capture._after = broken
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(("end", "code"), [("pass", 74), ("sys.exit(7)", 7)])
+def test_one_that_nobody_could_look_at_is_never_taken_for_a_success(slow, end, code):
+    go(slow, end)
+    detach(slow, "--expect", "acc > 1", program=[sys.executable, "-c", BREAKS])
+    assert slow.bitten("wait", "--timeout", "60").returncode == code
+
+
 def test_several_may_wait_at_once(slow):
     detach(slow)
     waits = [subprocess.Popen([*BITTEN, "wait"], cwd=slow.root, env=slow.env, stdout=subprocess.DEVNULL) for _ in range(2)]

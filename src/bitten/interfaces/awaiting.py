@@ -31,7 +31,8 @@ def told(run: Detached, standing: str) -> str:
     if standing in (RUNNING, ELSEWHERE):
         lines.append(f"  next: wait on:  bitten wait {run.id}")
     if standing == LOST:
-        lines.append("  That is no success: bitten was killed, or the machine went down. What its Pythons left becomes a case:  bitten")
+        lines.append("  That is no success: bitten was killed or failed, or the machine went down. "
+                     "What its Pythons left becomes a case:  bitten")
     return "\n".join(filter(None, lines))
 
 

@@ -71,18 +71,20 @@ def _run(
 ) -> int:
     expected = tuple(parse(each) for each in expectations)
     ran: Ran | None = None
-    missed, case = False, None
+    missed, case, looked = False, None, False
     try:
         runner = house.runner(hang_after)
         with house.sitting() as sitting, runner.running(typed, sitting, expectations, told.started, full_tty=full_tty) as ran:
             told.ended(ran.run)
             if not (ran.interrupted or told.stopped):  # the person ended it, nothing failed
                 missed, case = _after(house, ran, expected, reproduce)
+            looked = True
     except (Exception, KeyboardInterrupt) as error:
         if ran is None:
             raise
         tell(error)  # once the command has ended, nothing of ours changes how
-    told.complete(missed, case.number if case else None)
+    if looked or not ran.run.ended_well:  # what was expected of a success is not known otherwise
+        told.complete(missed, case.number if case else None)
     return _leave(ran.run, missed)
 
 

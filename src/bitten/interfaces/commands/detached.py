@@ -66,7 +66,8 @@ def wait(run_id: str, timeout: float | None, stop: bool, as_json: bool) -> int:
     """Wait for a detached run, and exit as its command did; for this project's newest one where none is named.
 
     Further exit codes: 65 an expectation was missed, 124 it hung, 128 and the signal that ended it; 143 it was stopped, 75 it still runs
-    after SECONDS, 74 it ended without a record: bitten was killed, or the machine went down. ^C ends the waiting, not the run.
+    after SECONDS, 74 it ended without a record: bitten was killed or failed, or the machine went down. ^C ends the waiting,
+    not the run.
 
     \b
     bitten wait
