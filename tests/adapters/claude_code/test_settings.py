@@ -108,3 +108,19 @@ def test_the_plugin_is_laid_out_whole_or_not_at_all(tmp_path):
     assert len((plugin / "skills" / "bitten-debug" / "SKILL.md").read_text("utf-8").split()) < 500
     confirm = (plugin / "commands" / "confirm.md").read_text("utf-8")
     assert "disable-model-invocation: true" in confirm and not (plugin / "commands" / "debug.md").exists()
+
+
+def test_two_that_lay_it_out_at_once_are_both_served_and_leave_nothing_beside_it(tmp_path, monkeypatch):
+    """Each `claude --plugin-dir "$(bitten plugin path)"` does; here another one ends between our two renames."""
+    place, rename = tmp_path / "data" / "claude-plugin", Path.rename
+    layout.lay_out(place)
+
+    def overtaken(self, to):
+        rename(self, to)
+        if self == place:
+            monkeypatch.setattr(Path, "rename", rename)
+            layout.plugin_in(place).mkdir(parents=True)
+
+    monkeypatch.setattr(Path, "rename", overtaken)
+    layout.lay_out(place)
+    assert [each.name for each in place.parent.iterdir()] == [place.name]

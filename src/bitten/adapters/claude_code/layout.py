@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -103,7 +105,11 @@ def _importable() -> None:
 def _swap(new: Path, old: Path) -> None:
     """The old one stands until the new one is whole; between the two renames there is none for an instant."""
     aside = old.with_name(f".{old.name}.old-{os.getpid()}")
-    if old.exists():
+    with suppress(FileNotFoundError):  # the first; or another one lays out at this very moment
         old.rename(aside)
-    new.rename(old)
+    try:
+        new.rename(old)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # else it was quicker, and its own is as whole
+            raise
     shutil.rmtree(aside, ignore_errors=True)
