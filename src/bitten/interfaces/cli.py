@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 
 import click
 
@@ -76,6 +77,7 @@ def cli(ctx: click.Context) -> None:
 def main() -> None:
     """The edge: troubles become three sentences and an exit code; a fault of ours becomes a report that can be pasted."""
     open_what_is_closed()
+    warnings.simplefilter("ignore", SyntaxWarning)  # what Python thinks of the person's source, which we parse, is no word of ours
     try:
         code = cli(prog_name="bitten", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
