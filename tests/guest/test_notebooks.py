@@ -57,5 +57,6 @@ def test_an_executed_notebook_fails_in_its_kernel_and_the_launcher_only_says_so(
     pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     seen = told(project(tmp_path, {**FILES, "drive.py": DRIVE.format("fails")}), "drive.py")
-    assert seen == [("ValueError", "root", ("Cell In[2]", 3, "raise ValueError(f'bad {y}')")),
+    said = [each for each in seen if each[1] != "context"]  # now and then nbclient was waiting for its socket when it heard of it
+    assert said == [("ValueError", "root", ("Cell In[2]", 3, "raise ValueError(f'bad {y}')")),
                     ("CellExecutionError", "consequence", ("drive.py", 2, DRIVE.format("fails").splitlines()[1]))]

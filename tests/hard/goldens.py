@@ -26,6 +26,8 @@ FIRST = 24
 WIDTH, SCREENS = 120, 100
 """Columns of a screen, and the lines of two."""
 TRIES = 3
+MEANWHILE = r"\n- Meanwhile the kernel killed [^\n]*\n"
+"""Said where a test beside this one ran out of memory: it makes a document two lines longer."""
 KEPT = ("PATH", "HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CACHE_HOME", "PYTHONDONTWRITEBYTECODE", "COLUMNS", "NO_COLOR",
         "GIT_CONFIG_GLOBAL")
 """Variables that a document is drawn with: others of this machine would stand in it."""
