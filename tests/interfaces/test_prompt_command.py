@@ -103,7 +103,7 @@ def test_a_file_that_can_not_even_be_looked_at_is_left_out():
 
 def test_what_python_thinks_of_the_persons_source_is_no_word_of_ours(project):
     """As of `"\\d"`, since Python 3.12, when a test file is parsed."""
-    code = ("import sys, warnings; from bitten.interfaces import cli; sys.argv = ['bitten', 'cases']; sys.exit = lambda code: None; cli.main(); "
-            "warnings.warn('an odd escape', SyntaxWarning)")
+    code = ("import sys, warnings; from bitten.interfaces import cli; sys.argv = ['bitten', 'cases']; sys.exit = lambda code: None; "
+            "cli.main(); warnings.warn('an odd escape', SyntaxWarning)")
     done = subprocess.run([sys.executable, "-c", code], cwd=project.root, env=project.env, capture_output=True, text=True, check=True)
     assert (done.stderr, done.returncode) == ("", 0) and done.stdout
