@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_demo_ends_with_a_closed_case_and_the_readme_shows_what_it_prints(tmp_path):
