@@ -46,7 +46,7 @@ def test_a_fix_writes_what_it_may_and_nothing_else(tmp_path):
     fixes = [["Edit", {"file_path": "data.py", "old_string": "127", "new_string": "128"}],
              ["Write", {"file_path": "test_new.py", "content": "x"}], ["Write", {"file_path": "test_more.py", "content": "x"}],
              ["Edit", {"file_path": "linked.py", "old_string": "a", "new_string": "b"}]]
-    reads = [["Read", {"file_path": each}] for each in ("data.py", "other.py", "../home/secret")]
+    reads = [["Read", {"file_path": each}] for each in ("data.py", "other.py", "../home/secret", f"\ufeff{tmp_path}/home/secret")]
     with staged(tmp_path, FILES, [{"tools": reads}, {"tools": fixes}, {"text": "Done."}]) as stage:
         (stage.project.home / "secret").write_text("nobody-reads-me")
         os.link(stage.project.root / "other.py", stage.project.root / "linked.py")

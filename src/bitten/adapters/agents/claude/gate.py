@@ -85,11 +85,11 @@ def _odd(path: object) -> str:
     """The CLI trims, expands and composes a path before it opens it: what such a step would change, we would judge as another file."""
     if not isinstance(path, str) or not path:
         return "bitten: the path is missing."
-    odd = path != path.strip() or path[0] == "~" or "\0" in path or unicodedata.normalize("NFC", path) != path
+    odd = re.search(r"\A[\s\ufeff]|[\s\ufeff]\Z", path) or path[0] == "~" or "\0" in path or unicodedata.normalize("NFC", path) != path
     return f"bitten: write the path plainly, from the project's root: {path!r}" if odd else ""
 
 
 def _wandering(pattern: object) -> str:
     """A pattern can't be followed as a path can; it stays below where it starts when it has no way up and no root of its own."""
-    out = not isinstance(pattern, str) or re.search(r"(^|[{,(])\s*[/~]|\.\.", pattern)
+    out = not isinstance(pattern, str) or re.search(r"(^|[{,(])[\s\ufeff]*[/~]|\.\.", pattern)
     return f"bitten: {pattern} leads out of the project's copy." if out else ""
