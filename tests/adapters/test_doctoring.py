@@ -7,6 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bitten.adapters.claude_code import effective, layout
@@ -173,6 +174,15 @@ def test_a_gate_that_answers_wrongly_is_named_by_what_it_should_have_done(home):
             (home.plugin / "hooks" / "gate.py").write_text(f"{body}\n", "utf-8")
             found = list(samples.vitals(gates.Gate(home.plugin, "plugin"), made))
             assert any(said in each.said for each in found if each.state == BROKEN), (body, found)
+
+
+def test_a_hook_that_never_answers_is_named_and_does_not_go_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(samples, "SECONDS", 5)
+    with scratch() as made:
+        answer = samples._fed("(sleep 300; exit 1) || exit 2", gates.Gate(tmp_path, "plugin"), made, "{}")
+        assert "no answer within" in answer.err
+    left = [each for each in psutil.process_iter(["environ"]) if (each.info["environ"] or {}).get("HOME") == made.env["HOME"]]
+    assert psutil.wait_procs(left, timeout=30)[1] == []
 
 
 def test_a_gate_is_judged_by_its_own_trial_and_not_by_the_one_before(home, tmp_path):

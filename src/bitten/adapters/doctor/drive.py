@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .agents import Program, dotted
 from .gates import AGAIN, TRIAL, Gate
-from .scratch import SOURCE, Scratch
+from .scratch import SOURCE, Scratch, ended
 from .vital import BROKEN, OK, Vital
 
 SECONDS = 90
@@ -67,8 +67,7 @@ def _played(program: Program, gate: Gate, scratch: Scratch, api: API) -> subproc
     words = [program.path, "-p", "Correct the row count.", "--plugin-dir", str(gate.folder), "--permission-mode", "acceptEdits",
              "--strict-mcp-config", "--output-format", "stream-json", "--verbose"]
     try:
-        return subprocess.run(words, cwd=scratch.project, env=env, capture_output=True, text=True, errors="replace",
-                              stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
+        return ended(words, scratch.project, env, SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .gates import AGAIN, TRIAL, Gate
-from .scratch import Scratch
+from .scratch import Scratch, ended
 from .vital import BROKEN, OK, Vital
 
 SESSION = "bitten-doctor"
@@ -83,13 +83,13 @@ def _samples(scratch: Scratch) -> Iterator[tuple[str, str, str]]:
     read = {"tool_name": "Read", "tool_input": {"file_path": str(scratch.source)}, "tool_use_id": "toolu_doctor_1"}
     edit = {"tool_name": "Edit", "tool_input": {"file_path": str(scratch.source), "old_string": "127", "new_string": "128"},
             "tool_use_id": "toolu_doctor_2"}
-    ended = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "toolu_doctor_3", "duration_ms": 3}
+    over = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "toolu_doctor_3", "duration_ms": 3}
     yield "SessionStart", _event(scratch, "SessionStart", source="startup"), "run"
     yield "PreToolUse", _event(scratch, "PreToolUse", **read), "let"
     yield "PreToolUse", _event(scratch, "PreToolUse", **edit), "deny"
     yield "PreToolUse", '{"hook_event_name": "PreToolUse", ', "shut"
-    yield "PostToolUse", _event(scratch, "PostToolUse", tool_response={"stdout": "data.py", "stderr": ""}, **ended), "run"
-    yield "PostToolUseFailure", _event(scratch, "PostToolUseFailure", error="Exit code 1\nls: no such file", **ended), "run"
+    yield "PostToolUse", _event(scratch, "PostToolUse", tool_response={"stdout": "data.py", "stderr": ""}, **over), "run"
+    yield "PostToolUseFailure", _event(scratch, "PostToolUseFailure", error="Exit code 1\nls: no such file", **over), "run"
     yield "Stop", _event(scratch, "Stop", stop_hook_active=False, last_assistant_message="I have read data.py."), "run"
 
 
@@ -103,8 +103,7 @@ def _fed(command: str, gate: Gate, scratch: Scratch, event: str) -> Answer:
     env = {**scratch.env, "CLAUDE_PLUGIN_ROOT": str(gate.folder), "CLAUDE_PROJECT_DIR": str(scratch.project)}
     began = time.monotonic()
     try:
-        done = subprocess.run(["sh", "-c", command], input=event, cwd=scratch.project, env=env, capture_output=True, text=True,
-                              errors="replace", timeout=SECONDS, check=False)
+        done = ended(["sh", "-c", command], scratch.project, env, SECONDS, event)
     except subprocess.TimeoutExpired:
         return Answer(124, "", f"no answer within {SECONDS} s", SECONDS)
     return Answer(done.returncode, done.stdout, done.stderr, time.monotonic() - began)

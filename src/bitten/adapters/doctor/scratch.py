@@ -6,10 +6,11 @@ It lies outside of every folder that our gate protects: there it would refuse an
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,18 @@ class Scratch:
         if not done or done.returncode != 1 or not (self.project / ".bitten" / "current").exists():
             raise Unable("doctor-no-case", "A failing command opened no case.", " ".join(why.split())[-300:],
                          "bitten run -- python -c 1/0, in an empty folder")
+
+
+def ended(words: Sequence[str], cwd: Path, env: Mapping[str, str], seconds: float, given: str = "") -> subprocess.CompletedProcess[str]:
+    """Run to its end, else ended with all that it started. Raises: OSError, subprocess.TimeoutExpired."""
+    with subprocess.Popen(words, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", start_new_session=True) as child:
+        try:
+            out, err = child.communicate(given, timeout=seconds)
+        except BaseException:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(words, child.returncode, out, err)
 
 
 @contextmanager
