@@ -10,13 +10,12 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 
 if not __package__:  # as in gate.py
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     __package__ = "hooks"  # noqa: A001, RUF100 - what relative imports go by
 
-from . import places
+from . import places, session
 from .edge import event_from
 
 TYPE_CHECKING = False
@@ -67,32 +66,16 @@ def case_in(folder: str) -> str:
 
 def remember(event: Event, folder: str) -> None:
     """The session, with a nonce that its first tool call answers. A compaction is the same process going on."""
-    name = str(event.get("session_id") or "")
-    place = next((f"{each}/claude" for each in places.states() if can_be_made(f"{each}/claude")), "")
-    if not name.replace("-", "").replace("_", "").isalnum() or not place:
+    name, place = session.name_in(event, "session_id"), session.folder("claude")
+    if not name or not place:
         return
-    known = read(f"{place}/{name}.json")
+    file = f"{place}/{name}.json"
+    known = session.told_in(file) or {}
     if not (known.get("nonce") and event.get("source") == "compact"):
         fresh = {"session": name, "root": places.roots(folder)[0], "nonce": os.urandom(16).hex(), "version": version()}
         known = {**known, **fresh, "began": time.time(), "alive": False}
-    write(f"{place}/{name}.json", {"shown": {}, "offered": [], "tree": {}, **known})
-    forget(place)
-
-
-def can_be_made(place: str) -> bool:
-    try:
-        os.makedirs(place, mode=0o700, exist_ok=True)
-    except OSError:
-        return False
-    return os.stat(place).st_uid == os.getuid() and os.access(place, os.W_OK)
-
-
-def read(file: str) -> Event:
-    try:
-        known = json.loads(read_text(file))
-    except ValueError:
-        return {}
-    return known if isinstance(known, dict) else {}
+    session.write(file, json.dumps({"shown": {}, "offered": [], **known}))
+    session.sweep(place, KEPT)
 
 
 def read_text(file: str) -> str:
@@ -103,22 +86,9 @@ def read_text(file: str) -> str:
         return ""
 
 
-def write(file: str, told: Event) -> None:
-    new = f"{file}.{os.getpid()}"
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w", encoding="utf-8") as out:
-        json.dump(told, out)
-    os.replace(new, file)
-
-
-def forget(place: str) -> None:
-    for each in os.scandir(place):
-        with suppress(OSError):  # another session that begins put it in its place, or took it away
-            if each.stat().st_mtime < time.time() - KEPT:
-                os.unlink(each.path)
-
-
 def version() -> str:
-    return str(read(f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}/.claude-plugin/plugin.json").get("version", ""))
+    file = f"{os.path.dirname(os.path.dirname(os.path.abspath(__file__)))}/.claude-plugin/plugin.json"
+    return str((session.told_in(file) or {}).get("version", ""))
 
 
 def is_ours(event: Event) -> bool:
