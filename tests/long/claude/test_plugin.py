@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.claude.plugin import FILES, checked, events, on_a_case, remembered
+from tests.claude.plugin import FILES, checked, events, laid_out, on_a_case, remembered
 from tests.claude.screen import Screen
 from tests.claude.stage import Stage, cli, staged
 
@@ -69,8 +69,6 @@ def test_words_in_a_prompt_of_a_program_confirm_nothing(tmp_path, words):
 
 def test_a_failing_command_is_offered_in_the_session(tmp_path):
     with staged(tmp_path, FILES, [{"tool": "Bash", "input": {"command": "python main.py"}}, {"text": "It fails."}]) as stage:
-        from tests.claude.plugin import laid_out  # noqa: PLC0415 - beside its only use
-
         said = stage.claude("run it", "--plugin-dir", str(laid_out(stage)), "--permission-mode", "bypassPermissions")
         assert "`bitten run -- python main.py`" in stage.api.turns[1].told
         assert any("make a case of it" in json.dumps(each) for each in said.messages)
