@@ -283,6 +283,12 @@ def test_arguments_are_held_to_the_schema_that_was_told_and_each_fault_is_named(
     assert faults("propose_scope", parts=[], hypothesis="h1") == "test is missing; parts has 0 entries; 1 to 4"
 
 
+def test_however_much_is_wrong_a_refusal_stays_short():
+    with pytest.raises(BadInput) as caught:
+        doing.done("recall", {f"x{number}": 1 for number in range(100_000)}, None)
+    assert caught.value.slug == "bad-arguments" and len(str(caught.value)) < 2_000
+
+
 @pytest.mark.parametrize(("parts", "test"), [
     ("/etc/passwd", "test_x.py"), ("no.py", "test_x.py"), ("../main.py", "test_x.py"), ("main.py:f g", "test_x.py"),
     ("main.py,windows.py", "test_x.py"), ("test_a.py", "test_x.py"), ("main.py", "x.py"), ("main.py", "../test_x.py"),

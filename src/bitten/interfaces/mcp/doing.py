@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import click
@@ -31,8 +32,8 @@ from .arguments import faults
 from .tools import BY_NAME
 
 PAGE, QUOTED, MOST, SHOWN, TRIES = 12_000, 16_000, 20_000, 12, 20
-"""Characters of a page of output, as it is and as it is quoted, and of words; hypotheses that are told; times that others may be quicker.
-Some clients cut off what is longer, and none says so."""
+"""Characters of a page of output, as it is and as it is quoted, and of words; hypotheses, or faults, that are told; times that others may be
+quicker. Some clients cut off what is longer, and none says so."""
 FACT = WIDE + 100
 """Characters of one text in the JSON: a quoted line has them."""
 TOOL_FOR = {"check": "run_check", "diagnose": "propose_hypotheses", "suspect": "propose_hypotheses", "verify": "verify"}
@@ -50,7 +51,7 @@ class Told:
 def done(tool: str, arguments: Arguments, agent: Agent) -> Told:
     """The tool's answer, without secrets. Raises: Trouble."""
     if tool != "propose_hypotheses":  # whose form the step itself holds it to
-        wrong = list(faults(arguments, BY_NAME[tool]["inputSchema"], "it"))
+        wrong = list(islice(faults(arguments, BY_NAME[tool]["inputSchema"], "it"), SHOWN))
         if wrong:
             raise BadInput("bad-arguments", f"{tool} can't be called so:", "; ".join(wrong) + ".", "mend exactly that, and call it again")
     place = Place.here()
