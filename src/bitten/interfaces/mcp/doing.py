@@ -32,8 +32,8 @@ from .arguments import faults
 from .tools import BY_NAME
 
 PAGE, QUOTED, MOST, SHOWN, TRIES = 12_000, 16_000, 20_000, 12, 20
-"""Characters of a page of output, as it is and as it is quoted, and of words; hypotheses, or faults, that are told; times that others may be
-quicker. Some clients cut off what is longer, and none says so."""
+"""Characters of a page of output, as it is and as it is quoted, and of words; hypotheses, or faults, that are told; times that others may
+be quicker. Some clients cut off what is longer, and none says so."""
 FACT = WIDE + 100
 """Characters of one text in the JSON: a quoted line has them."""
 TOOL_FOR = {"check": "run_check", "diagnose": "propose_hypotheses", "suspect": "propose_hypotheses", "verify": "verify"}
