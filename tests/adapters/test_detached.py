@@ -53,6 +53,14 @@ def test_a_shell_whose_memory_lies_elsewhere_sees_that_it_runs(root, monkeypatch
     lock.close()
 
 
+def test_who_has_another_state_folder_takes_no_log_away(root, monkeypatch):
+    run, lock = begun(root)
+    monkeypatch.setenv("XDG_STATE_HOME", str(root / "another"))
+    assert detached.made(root).id == run.id
+    assert run.standing == detached.RUNNING
+    lock.close()
+
+
 def test_a_run_that_exited_well_is_lost_while_nobody_has_looked_at_what_was_expected_of_it(root):
     run, lock = begun(root)
     detached.Watched(run, lock, -1).ended(RUN)

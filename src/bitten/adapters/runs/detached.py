@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -237,14 +238,12 @@ def _next(root: Path) -> Detached:
     number = max((int(each.name[1:]) for each in folders.iterdir() if each.name[1:].isdecimal()), default=0)
     while True:
         number += 1
-        run, there = Detached(folders / f"r{number}"), memory / f"r{number}"
+        run = Detached(folders / f"r{number}")
         try:
             run.folder.mkdir(mode=0o700)
         except FileExistsError:  # another terminal's, begun meanwhile
             continue
-        shutil.rmtree(there, ignore_errors=True)
-        there.mkdir(mode=0o700)
-        (run.folder / "memory").symlink_to(there)
+        (run.folder / "memory").symlink_to(tempfile.mkdtemp(prefix=f"{run.id}-", dir=memory))
         return run
 
 
