@@ -146,6 +146,13 @@ def test_one_that_nobody_could_look_at_is_never_taken_for_a_success(slow, end, c
     assert slow.bitten("wait", "--timeout", "60").returncode == code
 
 
+def test_what_it_printed_moves_no_cursor_of_who_waits(slow):
+    go(slow, r"print('\x1b]0;a title\x07\x1b[2Jit is done\x08', flush=True)")
+    detach(slow)
+    last = next(line for line in slow.bitten("wait").stdout.splitlines() if "last line" in line)
+    assert "it is done" in last and not {"\x1b", "\x07", "\x08"} & set(last)
+
+
 def test_several_may_wait_at_once(slow):
     detach(slow)
     waits = [subprocess.Popen([*BITTEN, "wait"], cwd=slow.root, env=slow.env, stdout=subprocess.DEVNULL) for _ in range(2)]

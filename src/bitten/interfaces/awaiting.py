@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import click
 
 from bitten.interfaces import text
+from bitten.interfaces.live import plain as plain_line
 from bitten.interfaces.wiring import House, redact
 from bitten.interfaces.wiring import detached as wiring
 from bitten.interfaces.wiring.detached import ELSEWHERE, ENDED, LOST, RUNNING, STOPPED, Detached, Record
@@ -77,7 +78,7 @@ def plain(run: Detached, standing: str) -> dict[str, object]:
 def last_line(run: Detached) -> str:
     """Of what it printed, also where a progress bar draws over itself."""
     lines = [line for line in re.split(r"[\r\n]+", redact(run.tail())) if line.strip()]
-    return text.short(click.unstyle(lines[-1]).strip()) if lines else ""
+    return text.short(plain_line(lines[-1]).strip()) if lines else ""
 
 
 def step(tail: str) -> str:
