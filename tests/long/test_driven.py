@@ -182,6 +182,23 @@ def test_killed_while_it_is_put_into_the_tree_it_is_completed_and_proven(driven,
     assert project.git("status", "--porcelain").split() == ["M", "windows.py", "??", "test_windows.py"]
 
 
+def test_what_the_person_changed_elsewhere_costs_no_fix_that_stands_in_the_tree(driven):
+    project = driven.confirmed().project
+    driven.plays(*FIXES)
+    module = driven.stage / "scripted_agent.py"
+    whole = module.read_text("utf-8")
+    module.write_text(whole + PUT_AND_KILLED.format(name="test_windows.py"), "utf-8")
+    assert project.bitten("fix", "--with", "scripted", "--yes").returncode == -signal.SIGKILL
+    module.write_text(whole, "utf-8")
+    driven.plays({"ends": "never asked"})
+    project.write("main.py", "changed\n")
+    done = project.bitten("fix", "--with", "scripted", "--yes")
+    assert project.slug(done) == "fix-outside-scope" and "taken back" not in done.stderr and project.read("windows.py") == FIXED, done.stderr
+    project.write("main.py", MAIN)
+    done = project.bitten("fix", "--with", "scripted", "--yes")
+    assert done.returncode == 0 and driven.heard == [], done.stderr
+
+
 def test_killed_between_a_failed_proof_and_the_way_back_the_next_command_takes_it_back(driven):
     project = driven.confirmed().project
     driven.plays(FIXES[1], {"writes": ["test_windows.py", GREEN]}, {"ends": "done"})

@@ -16,8 +16,8 @@ T = TypeVar("T")
 ROUNDS = 2
 """Sessions for one confirmed cause; then it is the person's again."""
 NOT_THE_AGENTS = frozenset(("tree-moved", "rerun-kept-from", "fix-declined", "hour-is-up", "case-is-closed", "confirm-out-of-turn",
-                            "scope-not-in-copy"))
-"""What no other session would do better."""
+                            "scope-not-in-copy", "fix-outside-scope"))
+"""What no other session would do better. Of an agent's change only what lies in scope comes near the tree: the rest is another's."""
 
 
 class Changed(Protocol):
