@@ -44,7 +44,7 @@ def options(command: Command) -> Command:
                      **others: Any) -> Any:
         if name is None and (model or seconds or turns or dollars or dry_run):
             raise click.UsageError("--model, --seconds, --turns, --dollars and --dry-run need --with AGENT.")
-        return command(driving=name and Driving(name, model, seconds, turns, dollars, dry_run), **others)
+        return command(driving=None if name is None else Driving(name, model, seconds, turns, dollars, dry_run), **others)
 
     return with_driving
 
