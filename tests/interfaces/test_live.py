@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bitten.core.ports import Limits, Spent
+from bitten.core.prediction import parse
 from bitten.core.trouble import BadInput
-from bitten.interfaces import mending
+from bitten.interfaces import mending, proposing
 from bitten.interfaces.live import LONGEST, Live, plain, visible
+from bitten.steps.suspect import check_from
 
 LIMITS = Limits(60, 10, 1.5)
 
@@ -68,3 +70,10 @@ def test_nothing_of_a_diff_can_hide_from_who_looks(given, shown):
 def test_no_part_of_a_line_is_taken_for_one_that_only_git_reads(capsys):
     mending._show_patch("diff --git a/a.py b/a.py\nindex 1..2 100644\n+a = 1\x0cindex = 2\u2028index = 3\n")
     assert capsys.readouterr().out == "diff --git a/a.py b/a.py\n+a = 1\\x0cindex = 2\\u2028index = 3\n"
+
+
+@pytest.mark.parametrize("typed", ["python a\U000e0041.py", "env:FLAGS=a\U000e0041", "patch:x"])
+def test_nothing_of_what_a_check_would_run_can_hide_from_who_is_told_to_read_it(typed):
+    check = check_from(typed, parse("rows < 8"), parse("rows == 8"), lambda _: "+a\U000e0041\n+b\n")
+    told = proposing._what_runs(check)
+    assert "a\\U000e0041" in told and ("\n  +b" in told) is typed.startswith("patch")

@@ -13,7 +13,7 @@ from bitten.core.ports import Agent, Answer, Brief
 from bitten.core.trouble import Unable
 from bitten.interfaces import trials
 from bitten.interfaces.contents import look
-from bitten.interfaces.live import Live, plain
+from bitten.interfaces.live import Live, visible
 from bitten.interfaces.sessions import Mark, author, ending, session
 from bitten.interfaces.wiring import OpenCase, agents, redact
 from bitten.steps.propose import propose
@@ -62,7 +62,7 @@ def _may_command(check: Check) -> bool:
 
 
 def _what_runs(check: Check) -> str:
-    return plain(check.script.patch if check.script and check.script.patch else look(check)).replace("\n", "\n  ")
+    return visible(redact(check.script.patch if check.script and check.script.patch else look(check))).replace("\n", "\n  ")
 
 
 def _is_weak(opened: OpenCase) -> bool:
