@@ -101,7 +101,9 @@ def test_a_transcript_that_tells_nothing_counts_against_the_gate(tmp_path):
 def test_what_changed_past_the_gate_is_told_once_and_stays_in_the_case(tmp_path):
     project = captured(windows_project(tmp_path, git=False))
     remembered(project, "s-1", alive=True, began=1.0)  # and so before the case was opened, as most sessions do
-    lines = ({"at": 5e9, "tool": "Bash", "paths": ["other.py", "x\n- y.py"]}, {"at": 1.0, "tool": "Bash", "paths": ["before.py"]}, "torn")
+    remembered(project, "spoilt", alive=True, began="yesterday", alive_at=[])
+    lines = ({"at": 5e9, "tool": "Bash", "paths": ["other.py", "x\n- y.py"]}, {"at": 1.0, "tool": "Bash", "paths": ["before.py"]}, "torn",
+             {"at": 1e300, "paths": []}, {"at": float("nan"), "paths": []})
     notes = project.home / "state" / "bitten" / "claude" / "s-1.noted.jsonl"
     notes.write_text("\n".join(map(json.dumps, lines)) + "\n{", "utf-8")
     told = project.bitten("expect", "eight", "rows")

@@ -17,6 +17,9 @@ from bitten.adapters import places
 from bitten.adapters.folder import write
 from bitten.adapters.locks import Lock
 
+DOOMSDAY = 2.0**33
+"""Seconds since the epoch: no clock is that far ahead, and a date can still be made of it."""
+
 
 def folder() -> Path:
     return places.private(places.state() / "claude")
@@ -34,7 +37,8 @@ def noted(session: str) -> Iterator[dict[str, Any]]:
     with suppress(OSError):  # most sessions leave none
         for line in (folder() / f"{session}.noted.jsonl").read_text("utf-8", "replace").splitlines():
             told = _parsed(line)
-            if isinstance(told.get("at"), (int, float)) and isinstance(told.get("paths"), list):
+            at = told.get("at")
+            if isinstance(at, (int, float)) and 0 <= at < DOOMSDAY and isinstance(told.get("paths"), list):
                 yield told
 
 

@@ -56,4 +56,4 @@ def _is_here(told: Mapping[str, Any], opened: OpenCase) -> bool:
 
 def _seen(told: Mapping[str, Any]) -> float:
     """When a session was last heard of here. One that passed the gate before the case was opened is taken down by its own hooks."""
-    return max(float(told.get(name) or 0.0) for name in ("began", "alive_at"))
+    return max((told[name] for name in ("began", "alive_at") if isinstance(told.get(name), (int, float))), default=0.0)
