@@ -115,7 +115,7 @@ PLAIN = {
     "make --eval": "make --eval='all: ; touch stolen.py'",
     "pytest -p": "$python -m pytest -q -p evil --co tests",
     "unittest": "$python -m unittest evil",
-    "pip install -e": "$python -m pip install --no-index --target=stolen .",
+    "pip --log": "$python -m pip --disable-pip-version-check --log stolen.py list",
     "python -m compileall": "$python -m compileall -q -b other.py",
     "a comment that hides it": "ls # \ntouch stolen.py",
     "a read-only name with a path": "./cat other.py",
