@@ -100,7 +100,7 @@ def emit(kind: str, **fields: Any) -> None:
             Log.write((repr(fields) + "\n").encode("utf-8", "backslashreplace"))
         else:
             load("_bitten_later").hold(fields)
-    except Exception:
+    except Exception:  # nothing is noted, and the program goes on
         pass
     finally:
         set_busy(was)
@@ -159,7 +159,7 @@ def _in_spite_of_handlers(call: Callable[[], Any]) -> Any:
     for _ in range(50):
         try:
             return call()
-        except Exception:
+        except Exception:  # a signal handler of the program raised in our midst: once more
             continue
     return call()
 
@@ -187,7 +187,7 @@ def _audit(event: str, args: Any) -> None:
     if listener is not None:
         try:  # noqa: SIM105 - contextlib is no part of start-up
             listener(args)
-        except Exception:
+        except Exception:  # a listener of ours never stops an audited call
             pass
 
 
@@ -244,7 +244,7 @@ def _after_fork() -> None:
         for name in ("_bitten_seen", "_bitten_watch", "_bitten_crash"):
             if name in sys.modules:
                 sys.modules[name].forked()
-    except Exception:
+    except Exception:  # the child goes on, unseen
         pass
 
 

@@ -80,7 +80,7 @@ def note_exit(function: str, code: Any, frame: FrameType | None) -> None:
     if code is not None and not (type(code) is int and code == 0):
         try:  # noqa: SIM105 - contextlib is no part of start-up
             hook.load("_bitten_ends").note(function, code, frame)
-        except Exception:
+        except Exception:  # an end that is not noted, and still comes
             pass
 
 
