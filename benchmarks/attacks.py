@@ -22,8 +22,9 @@ from tests.long.claude.attacks.catches import CATCHES
 from tests.long.claude.attacks.players import DRIVER, OTHER_MODES, PLUGIN, play, rows_of, sessions_of
 from tests.long.claude.attacks.table import ATTACKS
 from tests.long.claude.attacks.world import World
+from tools.pages import put
 
-BEGIN, END = "<!-- passes: made by `python benchmarks/attacks.py --page` -->", "<!-- /passes -->"
+MARKS = ("<!-- passes: made by `python benchmarks/attacks.py --page` -->", "<!-- /passes -->")
 ARMS = (DRIVER, PLUGIN, *OTHER_MODES)
 
 
@@ -33,7 +34,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     given = parser.parse_args()
     if given.page:
-        return put(passing(), given.page, given.check)
+        return put(passing(), given.page, MARKS, given.check, f"python benchmarks/attacks.py --page {given.page}")
     with tempfile.TemporaryDirectory(prefix="bitten-attacks-", ignore_cleanup_errors=True) as folder:
         world = World(Path(folder))
         came = {arm: verdicts(world, arm) for arm in ARMS}
@@ -71,18 +72,6 @@ def passing() -> str:
 
 def caught(attack: Attack) -> str:
     return " ".join(" ".join((CATCHES[name].__doc__ or "").split()) for name in attack.caught_by)
-
-
-def put(told: str, page: Path, check: bool) -> int:
-    text = page.read_text("utf-8")
-    head, _, rest = text.partition(BEGIN)
-    old, _, tail = rest.partition(END)
-    new = f"\n\n{told}\n\n"
-    if check:
-        print("the list is current" if old == new else f"{page} is stale: python benchmarks/attacks.py --page {page}", file=sys.stderr)
-        return int(old != new)
-    page.write_text(f"{head}{BEGIN}{new}{END}{tail}", "utf-8")
-    return 0
 
 
 if __name__ == "__main__":

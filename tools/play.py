@@ -9,7 +9,6 @@ scrubbed, between two marks of FILE; `--check` fails when what stands there diff
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 import sys
@@ -19,11 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
+from pages import put
 
 from bitten.adapters.example import lay_out, mend
 from bitten.interfaces.story import STORY, Scene
 
-BEGIN, END = "<!-- transcript: made by `make transcript` -->", "<!-- /transcript -->"
+MARKS = ("<!-- transcript: made by `make transcript` -->", "<!-- /transcript -->")
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 SPINNER = re.compile(r"[\u2800-\u28ff] ")
 """A line of progress, which is erased when its work is done."""
@@ -99,19 +99,6 @@ def elided(text: str) -> str:
     )
 
 
-def put(transcript: str, file: Path, check: bool) -> int:
-    text = file.read_text("utf-8")
-    head, _, rest = text.partition(BEGIN)
-    old, _, tail = rest.partition(END)
-    new = f"\n\n```text\n{transcript}\n```\n\n"
-    if check:
-        print("the transcript is current" if old == new else f"{file} is stale: make transcript")
-        print("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), "README", "played", lineterm="", n=0)), file=sys.stderr)
-        return int(old != new)
-    file.write_text(f"{head}{BEGIN}{new}{END}{tail}", "utf-8")
-    return 0
-
-
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--quiet", action="store_true")
@@ -125,7 +112,7 @@ def main() -> int:
             print(f"A scripted person is at the keyboard; commands and output are real. The project is {project}.", flush=True)
         transcript = elided(scrubbed("\n\n".join(play(project, given.quiet)), project))
     file = given.check or given.write
-    return put(transcript, file, bool(given.check)) if file else 0
+    return put(f"```text\n{transcript}\n```", file, MARKS, bool(given.check), "make transcript") if file else 0
 
 
 if __name__ == "__main__":

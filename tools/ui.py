@@ -9,7 +9,6 @@ places scrubbed, between two marks of PAGE; `--check` fails when what stands the
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
 import sys
 import tempfile
@@ -19,9 +18,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the story is the tests' own
 
+from pages import put, words
 from tests.claude import inside
 
-BEGIN, END = "<!-- screens: made by `python tools/ui.py --write` -->", "<!-- /screens -->"
+MARKS = ("<!-- screens: made by `python tools/ui.py --write` -->", "<!-- /screens -->")
 RULE = re.compile(r"─{20,}")
 SPUN = re.compile(r"^[✻✢✳✶✽·*] .*(· done|…)")
 """How long it took, in a word of chance."""
@@ -55,22 +55,14 @@ def body(screen: str) -> list[str]:
 
 
 def scrubbed(lines: list[str], root: Path) -> str:
-    text = "\n".join(lines).replace(str(root), "~/windows")
-    for pattern, instead in SCRUBS:
-        text = pattern.sub(instead, text)
+    text = scrub("\n".join(lines).replace(str(root), "~/windows"))
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n")
 
 
-def put(told: str, page: Path, check: bool) -> int:
-    text = page.read_text("utf-8")
-    head, _, rest = text.partition(BEGIN)
-    old, _, tail = rest.partition(END)
-    new = f"\n\n{told}\n\n"
-    if check:
-        print("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), page.name, "played", lineterm="", n=0)), file=sys.stderr)
-        return int(old != new)
-    page.write_text(f"{head}{BEGIN}{new}{END}{tail}", "utf-8")
-    return 0
+def scrub(text: str) -> str:
+    for pattern, instead in SCRUBS:
+        text = pattern.sub(instead, text)
+    return text
 
 
 def main() -> int:
@@ -85,7 +77,7 @@ def main() -> int:
         told = "\n\n".join(scenes(played, stage.project.root))
     page = given.check or given.write
     if page:
-        return put(told, page, bool(given.check))
+        return put(told, page, MARKS, bool(given.check), "make transcript", alike=lambda text: scrub(words(text)))
     print(told)
     return 0
 
