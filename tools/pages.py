@@ -1,26 +1,16 @@
 """The part of a page that a program writes: it stands between two marks, is put there anew, or is compared with what was just made.
 
-It does not know what was made; how two texts count as the same is the caller's to say.
+It does not know what was made.
 """
 
 from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 
-def exactly(text: str) -> str:
-    return text
-
-
-def words(text: str) -> str:
-    """For what a terminal wrapped: where its lines end hangs on how long a path or a time was before it was scrubbed."""
-    return " ".join(text.split())
-
-
-def put(made: str, page: Path, marks: tuple[str, str], check: bool, again: str, alike: Callable[[str], str] = exactly) -> int:
+def put(made: str, page: Path, marks: tuple[str, str], check: bool = False, again: str = "") -> int:
     """Writes `made` between the marks of `page`; or with `check` says on stderr what differs and what makes it `again`. An exit code."""
     begin, end = marks
     head, _, rest = page.read_text("utf-8").partition(begin)
@@ -29,8 +19,6 @@ def put(made: str, page: Path, marks: tuple[str, str], check: bool, again: str, 
     if not check:
         page.write_text(f"{head}{begin}{new}{end}{tail}", "utf-8")
         return 0
-    same = alike(old) == alike(new)
-    print(f"{page.name} is current" if same else f"{page.name} is stale: {again}", file=sys.stderr)
-    if not same:
-        print("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), page.name, "made", lineterm="", n=0)), file=sys.stderr)
-    return int(not same)
+    print(f"{page.name} is current" if old == new else f"{page.name} is stale: {again}", file=sys.stderr)
+    print("\n".join(difflib.unified_diff(old.splitlines(), new.splitlines(), page.name, "made", lineterm="", n=0)), file=sys.stderr, end="")
+    return int(old != new)

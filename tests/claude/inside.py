@@ -147,6 +147,11 @@ def _is_over(scene: Scene, stage: Stage, terminal: Tmux) -> bool:
     return not stage.api.steps and scene.shows in screen and "esc to interrupt" not in screen
 
 
+def version() -> str:
+    """Of the Claude Code that is played with."""
+    return subprocess.run([cli(), "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
+
+
 def missing() -> str:
     """Why no session can be shown here; empty where it can."""
     return "" if shutil.which("tmux") else "tmux is not installed"

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.claude import inside
-from tests.claude.stage import cli
 from tests.stories import FIXED, TEST, WINDOWS
 
 ROOT = Path(__file__).parents[3]
@@ -43,9 +42,8 @@ def test_a_person_sees_each_refusal_and_only_what_they_type_confirms(tmp_path):
 
 @needs_tmux
 def test_the_page_shows_what_was_played(tmp_path):
-    version = subprocess.run([cli(), "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
-    if f"Claude Code v{version}" not in PAGE.read_text("utf-8"):
-        pytest.skip(f"the page was played with another version than {version}")
+    if f"Claude Code v{inside.version()}" not in PAGE.read_text("utf-8"):
+        pytest.skip(f"the page was played with another version than {inside.version()}")
     done = subprocess.run([sys.executable, "tools/ui.py", "--check", str(PAGE)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
