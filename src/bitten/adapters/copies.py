@@ -60,14 +60,17 @@ class RoomCopy:
     def how(self) -> str:
         return self.room.how
 
-    def run(self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None) -> Observed:
+    def run(
+        self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None,
+        instruments: Sequence[str] = (), turns: Sequence[str] = (),
+    ) -> Observed:  # fmt: skip
         if any(map(holds_placeholder, command.argv)):
             raise Unable("command-holds-a-secret", "The command was given a secret, which is not kept, so it can't be run again as it was.",
                          shlex.join(command.argv), "let it read the secret from a variable or a file, then:  bitten run -- CMD")
         spool = self._fresh_spool()
         env = {name: os.environ[name] for name in ESSENTIAL if name in os.environ} if bare else dict(os.environ)
         env.update(command.env)
-        env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env))
+        env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env, instruments, turns))
         ended = self.room.run(command.argv, self._there(command.cwd), env, timeout)
         run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out)
         return observe(run, (ended.stdout, ended.stderr, ended.output), spool, Path(self.room.root), self.redact,

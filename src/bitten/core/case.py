@@ -35,12 +35,14 @@ class Likelihood(str, Enum):
 class Change:
     """An intervention: the same command under another condition, in a copy, with a control run beside it.
 
-    `tree` is a revision whose files the copy gets; `env` sets variables; `bare` drops all but the few that programs need.
+    `tree` is a revision whose files the copy gets; `env` sets variables; `bare` drops all but the few that programs need; `turns`
+    change a condition inside the program itself, such as `lr=0.5` or `workers=0`.
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
     tree: str = ""
     bare: bool = False
+    turns: tuple[str, ...] = ()
 
 
 @noun

@@ -51,11 +51,14 @@ class Copy(Protocol):
         """How the copy was made, and what this way can't promise."""
         ...
 
-    def run(self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None) -> Observed:
+    def run(
+        self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None,
+        instruments: Sequence[str] = (), turns: Sequence[str] = (),
+    ) -> Observed:  # fmt: skip
         """Run a command in the copy; the whole tree of processes ends with it.
 
         `watch`: every probe reads healthy calls too. `bare`: all environment variables are dropped but the few that
-        programs need to start.
+        programs need to start. `instruments` watch by name; `turns` change a condition inside the program, such as `lr=0.5`.
         """
         ...
 

@@ -197,9 +197,9 @@ def _audit(event: str, args: Any) -> None:
 def flush() -> None:
     """At the end of a process: the last counts."""
     load("_bitten_seen").flush()
-    watch = sys.modules.get("_bitten_watch")
-    if watch is not None:
-        watch.flush()
+    for name in ("_bitten_watch", "_bitten_probes.bus"):
+        if name in sys.modules:
+            sys.modules[name].flush()
 
 
 def _at_exit() -> None:
@@ -241,7 +241,7 @@ def _after_fork() -> None:
             answer_dumps()
         if parents not in (-1, Log.fd):
             os.close(parents)
-        for name in ("_bitten_seen", "_bitten_watch", "_bitten_crash"):
+        for name in ("_bitten_seen", "_bitten_watch", "_bitten_crash", "_bitten_probes.bus"):
             if name in sys.modules:
                 sys.modules[name].forked()
     except Exception:  # the child goes on, unseen
@@ -269,6 +269,8 @@ def install(here: str, loader: Callable[[str], Any]) -> None:
         os.register_at_fork(after_in_child=_after_fork)
     if os.environ.get("BITTEN_WATCH") == "1":
         load("_bitten_watch").install(patches.on_import)
+    if os.environ.get("BITTEN_INSTRUMENTS"):
+        load("_bitten_probes.armed").install()
     if os.environ.get("BITTEN_HANDLED") == "1":
         load("_bitten_handled").install()
     sys.addaudithook(_audit)

@@ -37,7 +37,7 @@ def _apply(patch: Callable[[Any], None] | str, module: Any) -> None:
     try:
         (getattr(hook.load("_bitten_wraps"), patch) if isinstance(patch, str) else patch)(module)
     except Exception as error:
-        hook.emit("hookerr", where="patch " + str(getattr(module, "__name__", "?")), err=type(error).__name__)
+        hook.emit("hookerr", where="patch " + str(getattr(module, "__name__", "?")), err=f"{type(error).__name__}: {str(error)[:200]}")
 
 
 def start() -> None:

@@ -42,7 +42,7 @@ def _load(here, name):
     # type: (str, str) -> Any
     """Our own module, through our own byte-code cache: PYTHONDONTWRITEBYTECODE or a read-only install then cost nothing."""
     if name not in sys.modules:
-        source = "%s/%s.py" % (here, name)
+        source = "%s/%s.py" % (here, name.replace(".", "/"))
         module = type(sys)(name)
         module.__file__ = source
         code = _code(source, name)

@@ -72,9 +72,10 @@ def _sightings(log: Log, reader: Reader) -> Iterator[Sighting]:
         pid = int(record["pid"])
         process = reader.process(record.get("exc", {}), pid)
         for seen in record["sightings"] if record["k"] == "exc" else [record]:
-            last[pid, seen["probe"], seen["place"]] = (seen, process)
+            last[pid, seen["probe"], seen["place"], seen.get("key", "")] = (seen, process)
     for seen, process in last.values():
         facts = {str(name): scrubbed(value, redact, str(name)) for name, value in seen["facts"].items()}
+        facts.update({name: reader.place(str(facts[name])) for name in ("at",) if name in facts})
         yield Sighting(seen["probe"], reader.place(seen["place"]), facts, int(seen["calls"]), bool(seen["finding"]), process)
 
 

@@ -20,6 +20,7 @@ _NEEDS: dict[object, set[str]] = {
     "test": {"test", "phase", "result", "error", "message"}, "modules": {"names"}, "hookerr": {"where", "err"},
     "worker": {"id"}, "dead": {"child", "signal"}, "kill": {"child", "signal"}, "note": {"text"}, "exec": {"p"}, "cell": {"f", "n", "src"},
     "boundary": {"type", "msg", "frames"}, "held": {"files"}, "root": {"argv", "cwd"},
+    "armed": {"probes", "refused"}, "live": {"step", "loss"}, "bad": {"step"}, "stop": {"step"},
 }  # fmt: skip
 _FATAL = "Fatal Python error: "
 

@@ -1,0 +1,447 @@
+"""One set of hooks on torch that tells every instrument of the same moments. An instrument that fails is taken out, and named.
+
+Moments of training: a batch comes, the outermost module is called and returns, backward runs, an optimizer steps. Deferred numbers are
+read off the device once a step. What is compiled is closed: no moment inside a compiled region is told. Knows no fact.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from _thread import _local
+from time import perf_counter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+hook: Any = sys.modules["_bitten_hook"]
+report: Any = hook.load("_bitten_probes.report")
+patches: Any = hook.load("_bitten_patches")
+
+MOMENTS = (
+    "batch",        # (iterator, loader or None, data): a DataLoader handed out a batch, in the process that asked for it
+    "root_pre",     # (module, args): an outermost module is about to be called; losses of torch.nn are none
+    "root_post",    # (module, args, kwargs, out)
+    "module_pre",   # (module, args): every module, the root too; costs each call, so listen only where it is needed
+    "module_post",  # (module, args, kwargs, out)
+    "root_failed",  # (module,): its call raised
+    "backward",     # (tensors,): before torch.autograd.backward
+    "backward_done",  # (tensors,)
+    "zero_grad",    # (owner,): an optimizer, or a module
+    "step_pre",     # (optimizer, number): before its step; `number` counts its completed ones
+    "settled",      # (optimizer, number): still before the step, with all deferred numbers read
+    "step_post",    # (optimizer, number)
+    "mode",         # (module, training): the outermost call of train() or eval()
+    "born",         # (object, (at, place)): a module, optimizer, loader or scheduler was made or taken into its parent
+    "forked",       # (): this is a child now, such as a loader's worker: what the parent saw is not the child's
+    "end",          # (): the process is about to end
+)
+_heard: dict[str, list[tuple[str, Callable[..., Any]]]] = {name: [] for name in MOMENTS}
+_mine = _local()
+_births: dict[int, tuple[Any, tuple[str, str]]] = {}
+_steps: Any = weakref.WeakKeyDictionary()
+_own_hooks: set[int] = set()
+_wrapped: list[tuple[Any, str, Any, Any]] = []
+
+
+class Now:
+    """Where the training is. `step` counts the completed steps of the optimizer that has made the most; `loss` is the last one read."""
+
+    step = 0
+    loss: float | None = None
+    quiet = False
+    told_at = 0.0
+    bad: int | None = None
+    is_ended = False
+
+
+# ---------------------------------------------------------------------------------------------- listening
+
+
+def listen(probe: str, **moments: Callable[..., Any]) -> None:
+    """Call these at their moments, in the order in which instruments were armed."""
+    for name, call in moments.items():
+        _heard[name].append((probe, call))
+
+
+def fire(moment: str, *args: Any) -> None:
+    for probe, call in tuple(_heard[moment]):
+        try:
+            call(*args)
+        except Exception as error:  # an instrument that fails takes itself out, and the program goes on
+            take_out(probe, error, moment)
+
+
+def take_out(probe: str, error: BaseException, where: str) -> None:
+    for heard in _heard.values():
+        heard[:] = [each for each in heard if each[0] != probe]
+    trace, at = error.__traceback__, ""
+    while trace is not None:
+        at, trace = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}", trace.tb_next
+    hook.emit("hookerr", where=f"instrument {probe} at {where}", err=f"{type(error).__name__}: {str(error)[:200]} ({at})")
+
+
+_pending: list[tuple[Any, Callable[[list[float]], None]]] = []
+
+
+class quiet:  # noqa: N801 - read as a word: `with bus.quiet():`
+    """Inside, the program's modules may be called and no moment is told: for replays and for torch's own work on our behalf."""
+
+    def __enter__(self) -> None:
+        self.was, Now.quiet = Now.quiet, True
+
+    def __exit__(self, *_: object) -> None:
+        Now.quiet = self.was
+
+
+def is_closed() -> bool:
+    """Whether nobody is to be told: our own work, or code that is being compiled or traced."""
+    return Now.quiet or Now.is_ended or _is_compiling() or _is_tracing()
+
+
+def _never() -> bool:
+    return False
+
+
+_is_compiling: Callable[[], bool] = _never
+_is_tracing: Callable[[], Any] = _never
+
+
+# ---------------------------------------------------------------------------------------------- deferred numbers
+
+
+def defer(vector: Any, call: Callable[[list[float]], None]) -> None:
+    """Have a 1-d tensor of few float32 numbers read at the next step, together with all others; `call` gets them as a list."""
+    _pending.append((vector, call))
+
+
+MOST_PENDING = 256
+
+
+def settle() -> None:
+    """One host read a device for all that was deferred."""
+    pending = _pending[:]
+    _pending.clear()
+    if not pending:
+        return
+    torch = sys.modules["torch"]
+    by_device: dict[Any, list[tuple[Any, Callable[[list[float]], None]]]] = {}
+    for each in pending:
+        by_device.setdefault(each[0].device, []).append(each)
+    for group in by_device.values():
+        with torch.no_grad():
+            numbers = (torch.cat([vector for vector, _ in group]) if len(group) > 1 else group[0][0]).tolist()
+        at = 0
+        for vector, call in group:
+            size = vector.shape[0]
+            call(numbers[at : at + size])
+            at += size
+
+
+# ---------------------------------------------------------------------------------------------- modules
+
+
+def _pre(module: Any, args: Any) -> None:
+    if _is_compiling() or Now.quiet:
+        return
+    depth = getattr(_mine, "depth", 0)
+    _mine.depth = depth + 1
+    if depth == 0 and not _is_loss(module):
+        if len(_pending) > MOST_PENDING:
+            _guarded_settle()
+        fire("root_pre", module, args)
+    if _heard["module_pre"]:
+        fire("module_pre", module, args)
+
+
+def _post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
+    """`out` is None too where the call raised: the hook is always called, so that the depth is right after an exception."""
+    if _is_compiling() or Now.quiet:
+        return
+    depth = _mine.depth = max(0, getattr(_mine, "depth", 1) - 1)
+    if out is None and _is_raising():
+        if depth == 0:
+            fire("root_failed", module)
+        return
+    if _heard["module_post"]:
+        fire("module_post", module, args, kwargs, out)
+    if depth == 0 and not _is_loss(module):
+        fire("root_post", module, args, kwargs, out)
+
+
+def _is_raising() -> bool:
+    return sys.exc_info()[0] is not None
+
+
+def depth() -> int:
+    """How many modules are being called, one inside the other, in this thread."""
+    return int(getattr(_mine, "depth", 0))
+
+
+def _is_loss(module: Any) -> bool:
+    return type(module).__module__ == "torch.nn.modules.loss"
+
+
+def name_in(root: Any, module: Any) -> str:
+    """The dotted path of a module below a root; of the root itself empty, of a stranger its type's name."""
+    for name, each in root.named_modules():
+        if each is module:
+            return str(name)
+    return type(module).__name__
+
+
+# ---------------------------------------------------------------------------------------------- where things were made
+
+
+def note_birth(thing: Any, where: tuple[str, str]) -> None:
+    key = id(thing)
+    try:
+        _births[key] = (weakref.ref(thing, lambda _: _births.pop(key, None)), where)
+    except TypeError:  # a kind that no weak reference can be had of: nothing is known of it later
+        return
+    fire("born", thing, where)
+
+
+def birthplace(thing: Any) -> tuple[str, str]:
+    """(`file:line`, `file:function`) where the program made it, or took it into its parent; empty texts where nobody saw."""
+    found = _births.get(id(thing))
+    return found[1] if found is not None and found[0]() is thing else ("", "")
+
+
+def _registered(parent: Any, name: str, child: Any) -> None:
+    if child is not None and not Now.quiet and not _is_compiling():
+        where = report.line(sys._getframe(1))
+        if where[0]:
+            note_birth(child, where)
+
+
+# ---------------------------------------------------------------------------------------------- wrapping
+
+_WRAPPER = """
+def watched(*args, **kwargs):
+    __tracebackhide__ = True
+    if closed():
+        return call(*args, **kwargs)
+    kept = before(args, kwargs)
+    out = call(*args, **kwargs)
+    after(kept, args, kwargs, out)
+    return out
+"""
+_CODE = compile(_WRAPPER, "<bitten watch>", "exec", dont_inherit=True)
+
+
+def wrap(
+    probe: str, owner: Any, name: str, before: Callable[[Any, Any], Any] | None = None,
+    after: Callable[[Any, Any, Any, Any], None] | None = None,
+) -> bool:  # fmt: skip
+    """Have a function or method of a framework tell of its calls: `before(args, kwargs)`, `after(what before gave, args, kwargs, out)`.
+
+    Says whether there was such a function. The call gets the very same arguments, and its caller the very same answer.
+    """
+    import functools  # noqa: PLC0415 - loaded by whatever framework this is
+
+    found = owner.__dict__.get(name) if isinstance(owner, type) else getattr(owner, name, None)
+    inner: Any = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+    if not callable(inner):
+        return False
+    names: dict[str, Any] = {"__name__": "bitten_watch", "call": inner, "closed": is_closed,
+                             "before": _guarded(probe, name, before), "after": _guarded(probe, name, after)}
+    exec(_CODE, names)
+    outer = functools.wraps(inner)(names["watched"])
+    placed = outer if inner is found else (staticmethod if isinstance(found, staticmethod) else classmethod)(outer)
+    _wrapped.append((owner, name, found, placed))
+    setattr(owner, name, placed)
+    return True
+
+
+def _guarded(probe: str, name: str, call: Callable[..., Any] | None) -> Callable[..., Any]:
+    if call is None:
+        return lambda *_: None
+    live = [call]
+
+    def guarded(*args: Any) -> Any:
+        if not live:
+            return None
+        try:
+            return live[0](*args)
+        except Exception as error:  # as in `fire`
+            live.clear()
+            take_out(probe, error, name)
+            return None
+
+    return guarded
+
+
+def _scripting(plain: Any) -> Any:
+    """TorchScript reads a function's source and its globals: while it does, what we wrapped is as it was."""
+    import functools  # noqa: PLC0415 - as above
+
+    @functools.wraps(plain)
+    def script(*args: Any, **kwargs: Any) -> Any:
+        for owner, name, found, _ in _wrapped:
+            setattr(owner, name, found)
+        try:
+            return plain(*args, **kwargs)
+        finally:
+            for owner, name, _, placed in _wrapped:
+                setattr(owner, name, placed)
+
+    return script
+
+
+# ---------------------------------------------------------------------------------------------- torch
+
+
+def install() -> None:
+    """Wait for torch; called once, before any instrument is armed."""
+    patches.on_import("torch", _torch)
+    patches.on_import("torch.utils.data.dataloader", _loaders)
+    patches.on_import("torch.optim.lr_scheduler", lambda module: _births_of(getattr(module, "LRScheduler", module._LRScheduler)))
+
+
+def _torch(torch: Any) -> None:
+    global _is_compiling, _is_tracing  # noqa: PLW0603 - known once torch is there
+    modules, optimizers = torch.nn.modules.module, sys.modules["torch.optim.optimizer"]
+    _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
+    _is_tracing = torch._C._get_tracing_state
+    for handle in (
+        modules.register_module_forward_pre_hook(_pre), modules.register_module_forward_hook(_post, with_kwargs=True, always_call=True),
+        modules.register_module_module_registration_hook(_registered),
+    ):  # fmt: skip
+        _own_hooks.add(handle.id)
+    optimizers.register_optimizer_step_pre_hook(_before_step)
+    optimizers.register_optimizer_step_post_hook(_after_step)
+    _hide_our_hooks(modules)
+    wrap("bus", torch.autograd, "backward", lambda args, kwargs: fire("backward", _tensors(args, kwargs)),
+         lambda kept, args, kwargs, out: fire("backward_done", _tensors(args, kwargs)))
+    wrap("bus", torch.optim.Optimizer, "zero_grad", lambda args, _: fire("zero_grad", args[0]))
+    wrap("bus", torch.nn.Module, "zero_grad", lambda args, _: fire("zero_grad", args[0]))
+    wrap("bus", torch.nn.Module, "train", _switching, _switched)
+    _births_of(torch.optim.Optimizer)
+    if hasattr(torch, "jit"):
+        torch.jit.script = _scripting(torch.jit.script)
+
+
+def _hide_our_hooks(modules: Any) -> None:
+    """torch.compile warns where there are global hooks: of ours, which do nothing inside, it has nothing to say."""
+    if not hasattr(modules, "_has_any_global_hook"):
+        return
+    tables = [value for name, value in vars(modules).items() if name.startswith("_global_") and name.endswith("_hooks")]
+    modules._has_any_global_hook = lambda: any(key not in _own_hooks for table in tables for key in table)
+
+
+def _tensors(args: Any, kwargs: Any) -> tuple[Any, ...]:
+    given = args[0] if args else kwargs.get("tensors", ())
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
+def _switching(args: Any, kwargs: Any) -> bool:
+    outermost = not getattr(_mine, "switching", False)
+    _mine.switching = True
+    return outermost
+
+
+def _switched(outermost: bool, args: Any, kwargs: Any, out: Any) -> None:
+    if outermost:
+        _mine.switching = False
+        fire("mode", args[0], bool(args[1] if len(args) > 1 else kwargs.get("mode", True)))
+
+
+def _births_of(kind: type) -> None:
+    wrap("bus", kind, "__init__", None, lambda kept, args, kwargs, out: note_birth(args[0], report.line(sys._getframe(2))))
+
+
+def _loaders(module: Any) -> None:
+    _births_of(module.DataLoader)
+    owners: Any = weakref.WeakKeyDictionary()
+    wrap("bus", module.DataLoader, "__iter__", None, lambda kept, args, kwargs, out: owners.__setitem__(out, args[0]))
+    wrap("bus", module._BaseDataLoaderIter, "__next__", None,
+         lambda kept, args, kwargs, out: fire("batch", args[0], owners.get(args[0]), out))
+
+
+# ---------------------------------------------------------------------------------------------- steps
+
+
+def _before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+    if is_closed():
+        return
+    number = _steps.get(optimizer, 0)
+    fire("step_pre", optimizer, number)
+    _guarded_settle()
+    fire("settled", optimizer, number)
+
+
+def _guarded_settle() -> None:
+    try:
+        settle()
+    except Exception as error:  # a number that can't be read: those of this step are not known
+        hook.emit("hookerr", where="instruments reading", err=f"{type(error).__name__}: {str(error)[:200]}")
+
+
+def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+    if is_closed():
+        return
+    number = _steps.get(optimizer, 0)
+    fire("step_post", optimizer, number)
+    _steps[optimizer] = number + 1
+    Now.step = max(Now.step, number + 1)
+    _live()
+
+
+def steps_of(optimizer: Any) -> int:
+    return int(_steps.get(optimizer, 0))
+
+
+def _live() -> None:
+    """For the line that a person sees, about once a second; and the end that they asked for."""
+    now = perf_counter()
+    if now - Now.told_at >= 1.0:
+        Now.told_at = now
+        hook.emit("live", step=Now.step, loss=repr(Now.loss) if Now.loss is not None else "")
+    if Now.bad is not None and Now.step >= Now.bad + _stop_after():
+        hook.emit("stop", step=Now.step)
+        Now.bad = None
+
+
+def went_bad(number: int) -> None:
+    """The first bad step: whoever asked for it wants the program ended so many steps later."""
+    if Now.bad is None and _stop_after() >= 0:
+        Now.bad = number
+        hook.emit("bad", step=number)
+        if _stop_after() == 0:
+            hook.emit("stop", step=number)
+            Now.bad = None
+
+
+def _stop_after() -> int:
+    """Steps after the first bad one; -1 where nobody asked to stop."""
+    try:
+        return int(os.environ.get("BITTEN_STOP_AFTER", "-1"))
+    except ValueError:
+        return -1
+
+
+# ---------------------------------------------------------------------------------------------- how a process ends
+
+
+def flush() -> None:
+    """At the end of the process: what is still deferred, the instruments' last words, and all counts."""
+    if Now.is_ended:
+        return
+    _guarded_settle()
+    fire("end")
+    report.flush()
+    Now.is_ended = True
+
+
+def forked() -> None:
+    """A child begins anew: what its parent saw is its parent's to tell."""
+    Now.step, Now.loss, Now.bad = 0, None, None
+    _pending.clear()
+    _steps.clear()
+    _mine.depth = 0
+    report.forked()
+    fire("forked")
