@@ -14,9 +14,10 @@ from bitten.adapters.held import held_folder
 from bitten.adapters.observe import Kept, Redact, observe, ran
 from bitten.adapters.redact import holds_placeholder
 from bitten.adapters.runs import invitation
-from bitten.adapters.sandbox import Room, open_room, sweep
+from bitten.adapters.sandbox import Room, never, open_room, sweep
+from bitten.adapters.watching.announced import Announcements
 from bitten.core.failure import Command
-from bitten.core.ports import Allowed, Copy, Observed
+from bitten.core.ports import Allowed, Copy, Heard, Observed, unheard
 from bitten.core.trouble import Unable
 
 ESSENTIAL = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
@@ -46,6 +47,24 @@ class Copies:
 
 
 @dataclass
+class Listener:
+    """Passes on what the guest announces while it runs; called, it says whether whoever hears that wants the run ended."""
+
+    spool: Path
+    heard: Heard
+    stopped: bool = field(default=False)
+    _news: Announcements = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._news = Announcements(self.spool)
+
+    def __call__(self) -> bool:
+        for each in self._news.new():
+            self.stopped = self.heard(str(each["k"]), each) or self.stopped
+        return self.stopped
+
+
+@dataclass
 class RoomCopy:
     room: Room
     tree: Path
@@ -62,7 +81,7 @@ class RoomCopy:
 
     def run(
         self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None,
-        instruments: Sequence[str] = (), turns: Sequence[str] = (),
+        instruments: Sequence[str] = (), turns: Sequence[str] = (), stop_after: int | None = None, heard: Heard = unheard,
     ) -> Observed:  # fmt: skip
         if any(map(holds_placeholder, command.argv)):
             raise Unable("command-holds-a-secret", "The command was given a secret, which is not kept, so it can't be run again as it was.",
@@ -70,9 +89,10 @@ class RoomCopy:
         spool = self._fresh_spool()
         env = {name: os.environ[name] for name in ESSENTIAL if name in os.environ} if bare else dict(os.environ)
         env.update(command.env)
-        env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env, instruments, turns))
-        ended = self.room.run(command.argv, self._there(command.cwd), env, timeout)
-        run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out)
+        env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env, instruments, turns, stop_after))
+        listener = Listener(spool, heard)
+        ended = self.room.run(command.argv, self._there(command.cwd), env, timeout, never if heard is unheard else listener)
+        run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out and not listener.stopped)
         return observe(run, (ended.stdout, ended.stderr, ended.output), spool, Path(self.room.root), self.redact,
                        Kept(self.room.refused(), self.net))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -43,6 +43,15 @@ class Allowed:
     net: bool = False
 
 
+Heard = Callable[[str, Facts], bool]
+"""Told what the guest announces while a run goes on: armed, met (a framework), live, bad (a step), stop. True ends the run."""
+
+
+def unheard(kind: str, facts: Facts) -> bool:
+    """For runs that nobody watches as they go."""
+    return False
+
+
 class Copy(Protocol):
     """A throw-away copy of the tree, at the same path where the system allows. Gone when its context ends."""
 
@@ -53,12 +62,13 @@ class Copy(Protocol):
 
     def run(
         self, command: Command, *, watch: bool = False, bare: bool = False, timeout: float | None = None,
-        instruments: Sequence[str] = (), turns: Sequence[str] = (),
+        instruments: Sequence[str] = (), turns: Sequence[str] = (), stop_after: int | None = None, heard: Heard = unheard,
     ) -> Observed:  # fmt: skip
         """Run a command in the copy; the whole tree of processes ends with it.
 
         `watch`: every probe reads healthy calls too. `bare`: all environment variables are dropped but the few that
         programs need to start. `instruments` watch by name; `turns` change a condition inside the program, such as `lr=0.5`.
+        `stop_after` so many steps after the first bad one the guest announces `stop`; `heard` may then end the run.
         """
         ...
 

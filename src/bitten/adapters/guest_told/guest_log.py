@@ -20,7 +20,7 @@ _NEEDS: dict[object, set[str]] = {
     "test": {"test", "phase", "result", "error", "message"}, "modules": {"names"}, "hookerr": {"where", "err"},
     "worker": {"id"}, "dead": {"child", "signal"}, "kill": {"child", "signal"}, "note": {"text"}, "exec": {"p"}, "cell": {"f", "n", "src"},
     "boundary": {"type", "msg", "frames"}, "held": {"files"}, "root": {"argv", "cwd"},
-    "armed": {"probes", "refused"}, "live": {"step", "loss"}, "bad": {"step"}, "stop": {"step"},
+    "armed": {"probes", "refused"}, "met": {"name", "version"}, "live": {"step", "loss"}, "bad": {"step"}, "stop": {"step"},
 }  # fmt: skip
 _FATAL = "Fatal Python error: "
 
@@ -43,7 +43,7 @@ def load(spool: Path, only: Collection[str] = ()) -> Log:
     for path in sorted(spool.glob("p*.log")):
         if path.stem[1:].isdigit():
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            mine = [_record(line, int(path.stem[1:])) for line in lines if line.startswith("{") and (not only or _is_of(line, only))]
+            mine = [parsed(line, int(path.stem[1:])) for line in lines if line.startswith("{") and (not only or is_of(line, only))]
             rest = [line for line in lines if line and not line.startswith("{")]
             fault, strange = _fault(rest, int(path.stem[1:]), path.stat().st_mtime)
             records += [*(record for record in mine if record is not None), *fault]
@@ -51,12 +51,12 @@ def load(spool: Path, only: Collection[str] = ()) -> Log:
     return Log(tuple(sorted(records, key=lambda record: float(record["t"]))), torn)
 
 
-def _is_of(line: str, kinds: Collection[str]) -> bool:
+def is_of(line: str, kinds: Collection[str]) -> bool:
     """Asked before a line is parsed: a record's kind stands near its end."""
     return any(f"'k': '{kind}'" in line[-80:] for kind in kinds)
 
 
-def _record(line: str, pid: int) -> Record | None:
+def parsed(line: str, pid: int) -> Record | None:
     try:
         found = ast.literal_eval(line)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -14,13 +14,13 @@ from bitten.adapters.held import held_folder, sweep
 from bitten.core.trouble import BadInput
 
 from .clone import cloned_room
-from .ended import Ended
+from .ended import Ended, never
 from .launch import WallError
 from .refusals import refusals
 from .room import Room
 from .walls import walled_room
 
-__all__ = ["Ended", "Room", "open_room", "refusals", "sweep"]
+__all__ = ["Ended", "Room", "never", "open_room", "refusals", "sweep"]
 
 
 @contextmanager

@@ -7,12 +7,19 @@ import os
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 CHUNK = 1 << 16
 HEAD, TAIL = 1 << 20, 4 << 20
 GRACE = 10.0
 """Seconds that a killed tree gets to be gone; a process that waits for a device can't be killed at all."""
+TICK = 0.25
+"""Seconds between two questions whether a run is to go on."""
+
+
+def never() -> bool:
+    return False
 
 
 @dataclass(frozen=True)
@@ -62,10 +69,10 @@ class Started:
     began: float = field(default_factory=time.monotonic)
 
 
-def follow(started: Started, timeout: float | None) -> Ended:
-    """Read until the run's whole tree has ended. Whatever interrupts us, its tree ends before we go on."""
+def follow(started: Started, timeout: float | None, is_over: Callable[[], bool] = never) -> Ended:
+    """Read until the run's whole tree has ended, or `is_over` wants it to. Its tree ends before we go on, whatever interrupts us."""
     try:
-        return _Reader(started).read(timeout)
+        return _Reader(started, is_over).read(timeout)
     finally:
         _hang_up(started)
 
@@ -82,8 +89,8 @@ def _hang_up(started: Started) -> None:
 
 
 class _Reader:
-    def __init__(self, started: Started) -> None:
-        self.started = started
+    def __init__(self, started: Started, is_over: Callable[[], bool]) -> None:
+        self.started, self.is_over = started, is_over
         self.kept = {started.stdout: Bounded(), started.stderr: Bounded()}
         self.both, self.told, self.seconds = Bounded(), b"", 0.0
 
@@ -100,19 +107,22 @@ class _Reader:
         )
 
     def _until(self, limit: float | None) -> bool:
-        """Read until every end is closed, or until the limit; says whether all was closed in time."""
+        """Read until every end is closed, until the limit, or until it is over; says whether all was closed by itself."""
         with selectors.DefaultSelector() as selector:
             for each in (*self.kept, self.started.line.fileno()):
                 selector.register(each, selectors.EVENT_READ)
             while selector.get_map():
-                left = None if limit is None else limit - time.monotonic()
-                ready = selector.select(left) if left is None or left > 0 else []
-                if not ready:
+                if self.is_over() or (limit is not None and time.monotonic() >= limit):
                     return False
-                for key, _ in ready:
+                for key, _ in selector.select(self._wait(limit)):
                     if not self._take(key.fd):
                         selector.unregister(key.fd)
         return True
+
+    def _wait(self, limit: float | None) -> float | None:
+        """Seconds until the next question, where there is one."""
+        waits = [*([] if self.is_over is never else [TICK]), *([] if limit is None else [max(0.0, limit - time.monotonic())])]
+        return min(waits, default=None)
 
     def _take(self, fd: int) -> bool:
         data = os.read(fd, CHUNK)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from bitten.core.trouble import BadInput, Unable
 
-from .ended import Ended, follow
+from .ended import Ended, follow, never
 from .launch import Launcher
 from .layers import is_in
 from .offline import offline
@@ -40,8 +40,13 @@ class Room(Protocol):
         """The project's path inside."""
         ...
 
-    def run(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float | None = None) -> Ended:
-        """Run a program with this whole environment, but for the room's own variables. Its tree of processes ends with it."""
+    def run(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float | None = None, is_over: Callable[[], bool] = never
+    ) -> Ended:
+        """Run a program with this whole environment, but for the room's own variables. Its tree of processes ends with it.
+
+        `is_over` is asked a few times a second, and ends the run when it says so.
+        """
         ...
 
     def write(self, files: Mapping[str, bytes | None]) -> None:
@@ -73,8 +78,10 @@ class LaunchedRoom:
     is_strong: bool = True
     _refused: tuple[str, ...] = field(default=())
 
-    def run(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float | None = None) -> Ended:
-        ended = self._run(argv, cwd, env, timeout)
+    def run(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float | None = None, is_over: Callable[[], bool] = never
+    ) -> Ended:
+        ended = self._run(argv, cwd, env, timeout, is_over=is_over)
         self._refused = refusals(ended.stderr.decode("utf-8", "replace"), self._may_have_denied, net=not self.net)
         return ended
 
@@ -99,10 +106,13 @@ class LaunchedRoom:
     def refused(self) -> tuple[str, ...]:
         return self._refused
 
-    def _run(self, argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float | None, stdin: bytes = b"") -> Ended:
+    def _run(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float | None, stdin: bytes = b"",
+        is_over: Callable[[], bool] = never,
+    ) -> Ended:  # fmt: skip
         quiet = offline(env, self.own["TMPDIR"]) if not self.net else {}
         whole = {**{name: self.inside(value) for name, value in env.items()}, **quiet, **self.own}
-        return follow(self.launcher.start([self.inside(word) for word in argv], self.inside(cwd), whole, stdin), timeout)
+        return follow(self.launcher.start([self.inside(word) for word in argv], self.inside(cwd), whole, stdin), timeout, is_over)
 
     def _may_have_denied(self, path: str) -> bool:
         """In its own project a room denies nothing; elsewhere it may have where the person could have written."""

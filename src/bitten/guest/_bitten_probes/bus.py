@@ -321,6 +321,7 @@ def _torch(torch: Any) -> None:
     wrap("bus", torch.nn.Module, "zero_grad", lambda args, _: fire("zero_grad", args[0]))
     wrap("bus", torch.nn.Module, "train", _switching, _switched)
     _births_of(torch.optim.Optimizer)
+    hook.emit("met", name="torch", version=str(torch.__version__))
     if hasattr(torch, "jit"):
         torch.jit.script = _scripting(torch.jit.script)
 
