@@ -86,7 +86,7 @@ def test_two_commands_at_once_get_different_numbers(tmp_path):
 
 def test_evidence_is_kept_redacted_each_run_in_a_folder_of_its_own(tmp_path):
     case = cases(tmp_path).create("one")
-    room: EvidenceRoom = FolderRoom(case, redact)
+    room: EvidenceRoom = FolderRoom(case.evidence, case.path, redact)
     seen = observed(output="the hunter2 \udce9 \ud800", facts={"exit": 1, "stdout": "the", "hunter2": ["hunter2", 2], "token": "abc"},
                     sightings=(Sighting("rows", "collate", {"rows": 127}),))
     assert room.keep("h1", seen, {"probe.py": "print('hunter2')", "../x": "y"}) == "evidence/h1-1"

@@ -59,6 +59,7 @@ class Listener:
         self._news = Announcements(self.spool)
 
     def __call__(self) -> bool:
+        self.stopped = self.heard("tick", {}) or self.stopped
         for each in self._news.new():
             self.stopped = self.heard(str(each["k"]), each) or self.stopped
         return self.stopped

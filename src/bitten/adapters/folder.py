@@ -163,13 +163,13 @@ class Cases:
 
 
 class FolderRoom:
-    """The evidence room of one case: a folder for each run, `evidence/h1-1`, `evidence/h1-2`, …"""
+    """A folder for each run below `place`, as in a case's `evidence/h1-1`, `evidence/h1-2`, …; named from `base` on."""
 
-    def __init__(self, case: CaseFolder, redact: Redact) -> None:
-        self._case, self._redact = case, redact
+    def __init__(self, place: Path, base: Path, redact: Redact) -> None:
+        self._place, self._base, self._redact = place, base, redact
 
     def keep(self, name: str, observed: Observed, extra: Mapping[str, str] = {}) -> str:
-        """Returns the folder's name from the case's folder on. Extra texts are named as files, without folders.
+        """Returns the folder's name from the base on. Extra texts are named as files, without folders.
 
         What was printed is in `output`, bounded by the tape, and not among the facts a second time.
         """
@@ -179,18 +179,18 @@ class FolderRoom:
         self._keep_json(folder / "recording.json", observed.sightings)
         for file, text in extra.items():
             write(folder / Path(file).name, self._redact(text))
-        return str(folder.relative_to(self._case.path))
+        return str(folder.relative_to(self._base))
 
     def _next(self, name: str) -> Path:
-        self._case.evidence.mkdir(mode=0o700, exist_ok=True)
+        self._place.mkdir(mode=0o700, exist_ok=True)
         for number in range(1, 1_000_000):
-            folder = self._case.evidence / f"{name}-{number}"
+            folder = self._place / f"{name}-{number}"
             try:
                 folder.mkdir(mode=0o700)
             except FileExistsError:  # an earlier run's; this is how the next number is found
                 continue
             return folder
-        raise AssertionError("a million runs of one check")
+        raise AssertionError("a million runs of one name")
 
     def _keep_json(self, path: Path, value: object) -> None:
         write(path, json.dumps(scrubbed(msgspec.to_builtins(value), self._redact), indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""How much room a project's cases take, and what may go: raw output of cases that are done, and trees that no open case names.
+"""How much room a project's cases take, and what may go: runs by hand, raw output of done cases, trees that no open one names.
 
 What tells the story of a case (events, debug.md, fix.patch, verification.json, run.sh) stays for ever, and an open case
 loses nothing. Whatever stops it, the next tidying goes on. Knows no event but by the tree that it names.
@@ -77,16 +77,16 @@ def _blocks(path: str) -> int:
 
 
 def tidy(root: Path, cases: Iterable[CaseFolder], state: Path, store: Store, limit: int, *, dry_run: bool = False) -> Tidied:
-    """Prune the store; then, while it is over the limit, take the raw output of cases that are done, oldest first."""
+    """Prune the store; then, while it is over the limit, take runs by hand and the raw output of cases that are done, oldest first."""
     before = taken(root)
     standing = [_standing(folder, state) for folder in cases]
     gone, notes = _without_trees(store, standing, dry_run)
     over = before - limit - sum(each.size for each in gone)
-    for path, size in _raw(root, standing):
+    for what, path, size in (*_probes(root), *_raw(root, standing)):
         if over <= 0:
             break
         freed = size if dry_run else _remove(path, size)
-        gone.append(Gone(f"{path.name} of case {CaseFolder(path.parent).number}", freed))
+        gone.append(Gone(what, freed))
         over -= freed
     return Tidied(before, limit, tuple(each for each in gone if each.size), notes)
 
@@ -120,13 +120,20 @@ def _without_trees(store: Store, standing: Sequence[Standing], dry_run: bool) ->
     return [Gone("trees that no open case names", size)], ()
 
 
-def _raw(root: Path, standing: Sequence[Standing]) -> Iterator[tuple[Path, int]]:
+def _probes(root: Path) -> Iterator[tuple[str, Path, int]]:
+    """What runs by hand left, oldest first: no case rests on it."""
+    found = (path for home in homes(root) for path in (home / "probes").glob("*-*") if path.is_dir() and not path.is_symlink())
+    for path in sorted(found, key=lambda each: each.stat().st_mtime):
+        yield f"probe run {path.name}", path, size_of(path)
+
+
+def _raw(root: Path, standing: Sequence[Standing]) -> Iterator[tuple[str, Path, int]]:
     """Folders of raw output that may go, oldest case first, with their sizes."""
     ours = {home.resolve() for home in homes(root)}
     for each in sorted((each for each in standing if not each.is_open), key=lambda each: each.ended):
         for path in (each.folder.path / name for name in RAW):
             if path.is_dir() and path.resolve() == path.parent.resolve() / path.name and path.resolve().parent.parent in ours:
-                yield path, size_of(path)
+                yield f"{path.name} of case {each.folder.number}", path, size_of(path)
 
 
 def _remove(path: Path, size: int) -> int:

@@ -44,7 +44,9 @@ class Allowed:
 
 
 Heard = Callable[[str, Facts], bool]
-"""Told what the guest announces while a run goes on: armed, met (a framework), live, bad (a step), stop. True ends the run."""
+"""Told what the guest announces while a run goes on: armed, met (a framework), live, bad (a step), stop; and now and then `tick`.
+
+True ends the run."""
 
 
 def unheard(kind: str, facts: Facts) -> bool:

@@ -18,6 +18,7 @@ COMMANDS = {
     "prompt": "prompt",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",
+    "probe": "probe",
     "export": "share", "import": "share", "wait": "detached", "doctor": "doctor",
     "mcp": "mcp",
     "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bitten.adapters import config, places
-from bitten.adapters.folder import CaseFolder, Cases
+from bitten.adapters.folder import CaseFolder, Cases, FolderRoom, lay
 from bitten.adapters.journal import FileJournal
 from bitten.adapters.root import root_of
 from bitten.adapters.sitting import Sitting, killed, sitting
@@ -26,6 +26,7 @@ from .open_case import OpenCase
 from .single import redact
 
 if TYPE_CHECKING:
+    from bitten.adapters.copies import Copies
     from bitten.adapters.handing_on.spools import Left
     from bitten.adapters.knowledge import Playbooks
     from bitten.adapters.repo import GitRepo
@@ -121,6 +122,18 @@ class House:
             return self.settings.hang_after
         except BadInput:
             return config.Settings().hang_after
+
+    @property
+    def copies(self) -> Copies:
+        """Throw-away copies of the project as it stands, for runs that no case asked for."""
+        from bitten.adapters.copies import Copies
+
+        return Copies(self.root, self.root, self.knowledge.probe_paths(), redact)
+
+    def keep_probe(self, name: str, seen: Observed) -> Path:
+        """What a run by hand showed, in a folder of its own: output, facts and recording."""
+        home = lay(self.root)
+        return home / FolderRoom(home / "probes", home, redact).keep(name, seen)
 
     def survey(self, spool: Path) -> Survey:
         """What surrounded a run, whose guest wrote there."""

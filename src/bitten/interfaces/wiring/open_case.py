@@ -136,8 +136,9 @@ class OpenCase:
         from bitten.adapters.copies import Copies
         from bitten.steps.check import Bench
 
+        room = FolderRoom(self.folder.evidence, self.folder.path, redact)
         copies = Copies(tree or self.house.root, self.house.root, self.house.knowledge.probe_paths(), redact)
-        return Bench(copies, self.house.repo, FolderRoom(self.folder, redact), allowed, timeout or self.house.settings.timeout or None)
+        return Bench(copies, self.house.repo, room, allowed, timeout or self.house.settings.timeout or None)
 
     def add(self, events: Iterable[Event], by: tuple[str, str] | None = None) -> list[Event]:
         """Append each event as it comes: what was completed stays, whatever happens to the next one.

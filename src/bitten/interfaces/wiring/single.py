@@ -12,7 +12,9 @@ from bitten.adapters.root import root_of
 from bitten.core.trouble import Unable
 
 if TYPE_CHECKING:
+    from bitten.adapters.vocabulary import Instrument
     from bitten.core.failure import Picture
+    from bitten.core.ports import Observed
     from bitten.testing import Proof
 
 # ruff: noqa: PLC0415 - as in open_case
@@ -39,6 +41,20 @@ def picture_of(root: Path, pid: int | None) -> Picture:
 
     number, seconds = command_of(root, pid)
     return picture.picture(number, root, seconds)
+
+
+def instruments() -> tuple[Instrument, ...]:
+    """Every instrument that there is, with its vocabulary."""
+    from bitten.adapters import vocabulary
+
+    return vocabulary.instruments()
+
+
+def selftest(name: str) -> Observed:
+    """A run of the program in which the fault is planted that this instrument has to find. Raises: Unable `selftest-not-possible`."""
+    from bitten.adapters import planted
+
+    return planted.run(name, redact)
 
 
 def lay_out(folder: Path) -> Path:

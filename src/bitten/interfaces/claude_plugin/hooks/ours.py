@@ -51,6 +51,7 @@ VERBS = {
     "fix": Verb(),
     "verify": Verb(options="--case --timeout"),
     "prompt": Verb("--json", "--case --budget", operand=r"diagnose|check|fix", most=1),
+    "probe": Verb("--list"),
     "picture": Verb("--json", operand=r"\d+", most=1),
     "wait": Verb("--json", "--timeout", operand=r"r?\d+", most=1),
     "doctor": Verb("--json --quick"),
