@@ -17,14 +17,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tomllib
 from harness import section, table
 
+HEAD = ["case", "half", "found", "findings broken", "findings fixed", "by", "troubles"]
 ANSWERS = shutil.ignore_patterns("case.toml", "control.toml", "fix.patch", "__pycache__")
 
 
@@ -45,8 +46,8 @@ class Row:
 
     def cells(self) -> list[object]:
         probes = ", ".join(sorted({each["probe"] for each in self.broken})) if self.half != "even" else ""
-        return [self.name, self.half, "yes" if self.is_found else "no" if self.half != "control" else "", len(self.broken), len(self.fixed), probes,
-                self.troubles or ""]
+        found = "" if self.half == "control" else "yes" if self.is_found else "no"
+        return [self.name, self.half, found, len(self.broken), len(self.fixed), probes, self.troubles or ""]
 
 
 def files_of(finding: dict[str, Any]) -> Iterator[str]:
@@ -64,7 +65,8 @@ def played(case: Path, python: str, patched: bool = False) -> dict[str, Any]:
             subprocess.run(["patch", "-p1", "-s", "-i", str(case / "fix.patch")], cwd=root, check=True)
         env = {**os.environ, **known.get("env", {}), "PATH": f"{Path(python).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1",
                "CUDA_VISIBLE_DEVICES": "", "PYTHONDONTWRITEBYTECODE": "1"}
-        words = [sys.executable, "-m", "bitten", "probe", "all", "--json", "--to-the-end", "--timeout", str(5 * known.get("timeout_s", 60)), "--"]
+        limit = str(5 * known.get("timeout_s", 60))
+        words = [sys.executable, "-m", "bitten", "probe", "all", "--json", "--to-the-end", "--timeout", limit, "--"]
         done = subprocess.run([*words, *_argv(known["command"])], cwd=root, env=env, capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.stdout.startswith("{") else {"findings": [], "limits": [f"the guest had trouble: {done.stderr}"]}
 
@@ -124,7 +126,7 @@ def main() -> int:
             if given.tell and half != "even":
                 print(f"      {where}: {each['probe']} at {each['facts'].get('at')}: {each['facts'].get('says')}", file=sys.stderr)
     section("Silent cases under `bitten probe all`", {},
-            table(["case", "half", "found", "findings broken", "findings fixed", "by", "troubles"], [each.cells() for each in rows]), told(rows))
+            table(HEAD, [each.cells() for each in rows]), told(rows))
     return 0
 
 

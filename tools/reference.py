@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference that the code itself knows, commands.md and mcp.md, or (`--check`) says whether they are current."""
+"""Writes the pages of docs/reference that the code itself knows, or (`--check`) says whether they are current."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 os.environ["COLUMNS"] = "100"
 
 from bitten.adapters.config import Settings
+from bitten.adapters.vocabulary import Instrument, Meaning, instruments
 from bitten.interfaces.cli import COMMANDS, cli
 from bitten.interfaces.mcp.protocol import HANDSHAKE, MODERN
 from bitten.interfaces.mcp.tools import INSTRUCTIONS, TOOLS
@@ -107,8 +108,40 @@ def _arguments(schema: dict[str, Any], where: str = "") -> Iterator[str]:
             yield from _arguments(each["items"], f"{where}{name}[].")
 
 
+COLUMNS = "| fact | what it says | unit | threshold | its source | how it misfires |"
+FACTS = """# Facts and findings
+
+Generated from the code by `python tools/reference.py`.
+
+What the instruments of [`bitten probe`](../how-to/probe.md) measure, by name. Every fact can stand in an expectation or a
+prediction, which then arms its instrument: `bitten run --expect 'nan.kind == "none"' -- CMD`. Each sighting tells where it was seen:
+`at` (the file and line of your own code), `step` (completed steps of the optimizer, from 0), `module` (its dotted path), `also`
+(further lines worth reading).
+
+A **finding** is a fact past its threshold at a line of your own code. Where no threshold is named a fact is only told; a *hint* is
+a signal of low precision: words that may prompt a hypothesis, never a verdict.
+"""
+
+
+def facts() -> str:
+    return "\n".join([FACTS, *map(_vocabulary, instruments())])
+
+
+def _vocabulary(each: Instrument) -> str:
+    head = f"## `{each.name}`\n\n{each.about}\n\n{COLUMNS}\n|---|---|---|---|---|---|"
+    return "\n".join([head, *(_row(name, meaning) for name, meaning in each.facts.items())]) + "\n"
+
+
+def _row(name: str, m: Meaning) -> str:
+    return "| " + " | ".join(_cell(cell) for cell in (f"`{name}`", m.says, m.unit, m.threshold, m.source, m.misfires)) + " |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "&#124;")
+
+
 def main() -> str | int:
-    pages = {DOCS / "commands.md": commands(), DOCS / "mcp.md": mcp()}
+    pages = {DOCS / "commands.md": commands(), DOCS / "mcp.md": mcp(), DOCS / "facts.md": facts()}
     for file, text in pages.items():
         if "--check" not in sys.argv:
             file.write_text(text, "utf-8")

@@ -10,7 +10,7 @@ from bitten.adapters import metrics
 from bitten.adapters.folder import masked
 from bitten.adapters.guest_told import guest_facts
 from bitten.adapters.runs.collapse import collapsed
-from bitten.core.failure import Command, Crash, Run, Surroundings
+from bitten.core.failure import Command, Crash, Run, Sighting, Surroundings
 from bitten.core.ports import Observed
 from bitten.core.prediction import Facts
 
@@ -31,7 +31,7 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
     surroundings = Surroundings(story.files, environment, notes=story.notes, configs=story.configs)
     return Observed(
         run,
-        _facts(run, stdout, stderr, redact),
+        {**_measured(story.sightings), **_facts(run, stdout, stderr, redact)},
         story.crashes,
         story.sightings,
         surroundings,
@@ -97,6 +97,12 @@ def _facts(run: Run, stdout: str, stderr: str, redact: Redact) -> Facts:
     own = {"exit": run.exit, "signal": run.signal, "seconds": run.seconds, "hung": run.hung, "stdout": out, "stderr": err}
     told = [text for text in dict.fromkeys((stderr, stdout, err, out)) if text]
     return {**_merged(map(metrics.metrics, told)), **_merged(map(metrics.script_facts, told)), **own}
+
+
+def _measured(sightings: Iterable[Sighting]) -> Facts:
+    """What instruments measured, by the fact's own name: a finding's value before a healthy one."""
+    return {name: value for each in sorted(sightings, key=lambda each: each.finding) for name, value in each.facts.items()
+            if name.startswith(f"{each.probe}.")}
 
 
 def _merged(parts: Iterable[Facts]) -> Facts:

@@ -58,7 +58,7 @@ class HereRunner:
         sitting.runs(replace(command, argv=masked(command.argv, self.redact)), [self.redact(each) for each in expected])
         tape = Tape(sitting.output)
         env = {**os.environ, **command.env}
-        env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env))
+        env.update(invitation.env_for(sitting.folder, places.cache(), self.probes, False, env, _instruments(expected)))
         beside = Beside(tape, sitting.folder, self.root, self.patience, self.say, note=os.isatty(2))
 
         def started(pid: int) -> None:
@@ -77,6 +77,16 @@ class HereRunner:
                 return beside.told(seen)
 
             yield Ran(run, ended.interrupted, read, sitting.folder)
+
+
+def _instruments(expected: Sequence[str]) -> list[str]:
+    """Those that measure a fact that the person expects something of: `nan.kind == "none"` arms `nan`."""
+    dotted = [each for each in expected if "." in each.split(maxsplit=1)[0]] if expected else []
+    if not dotted:
+        return []
+    from bitten.adapters import vocabulary  # noqa: PLC0415 - few expectations are of instruments
+
+    return sorted({vocabulary.instrument_of(each.split(maxsplit=1)[0]) for each in dotted} - {""})
 
 
 def found(killed: Killed, command: Command, root: Path, redact: Redact) -> Observed | None:
