@@ -182,7 +182,7 @@ def _made_with(kind: type, held: Any) -> Any:
     made, takes = _init(kind), _takes(kind)
     positional = getattr(made, "__defaults__", None) or ()
     count = made.__code__.co_argcount - 1 if takes else 0
-    usual = dict(zip(takes[count - len(positional) : count], positional))  # noqa: B905 - Python 3.8
+    usual = dict(zip(takes[count - len(positional) : count], positional))
     usual.update(getattr(made, "__kwdefaults__", None) or {})
     for name in takes:
         if name in held and not (name in usual and _same(held[name], usual[name])):
