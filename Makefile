@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 JOBS   ?= 2
 SHARD  ?= 1/1
 
-.PHONY: help demo test test-long lint types tests transcript prove bench cases clean
+.PHONY: help demo test test-long lint types tests transcript prove bench faults gpu-check cases clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,12 @@ prove: $(READY)  ## every playbook tells its disease from its look-alike
 bench: $(READY)  ## print every table of benchmarks/RESULTS.md anew (some ten minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	@$(BIN)/python benchmarks/all.py
+
+faults: $(READY)  ## does the NaN report name the first cause of each fault (peers beside, where they are installed)
+	@$(BIN)/python benchmarks/faults/matrix.py
+
+gpu-check: $(READY)  ## what only a GPU can show (eight minutes at most; says so where there is none)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/gpu_check.py
 
 cases: $(READY)  ## the first three cases of a casebook folder: make cases CASEBOOK=../shared/casebook
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/cases.py $(CASEBOOK)

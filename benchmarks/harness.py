@@ -93,7 +93,8 @@ def section(title: str, versions: Mapping[str, str], *parts: str) -> None:
     """Print a table with all that is needed to print it again."""
     machine = f"{os.cpu_count()} CPUs ({_processor()}), {platform.system()} {platform.release()}, load {os.getloadavg()[0]:.1f}"
     told = ", ".join(f"{name} {version}" for name, version in {"Python": platform.python_version(), **versions}.items())
-    command = shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    program = Path(sys.argv[0]).resolve().relative_to(Path(__file__).resolve().parent.parent)
+    command = shlex.join(["python", program.as_posix(), *sys.argv[1:]])
     print(f"## {title}\n\n`{command}` · {told} · {machine} · {datetime.date.today()}\n\n" + "\n\n".join(parts) + "\n")
 
 
