@@ -90,7 +90,7 @@ class RoomCopy:
         spool = self._fresh_spool()
         env = {name: os.environ[name] for name in ESSENTIAL if name in os.environ} if bare else dict(os.environ)
         env.update(command.env)
-        env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env, instruments, turns, stop_after))
+        env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env, instruments, turns, stop_after), BITTEN_COPY="1")
         listener = Listener(spool, heard)
         ended = self.room.run(command.argv, self._there(command.cwd), env, timeout, never if heard is unheard else listener)
         run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out and not listener.stopped)

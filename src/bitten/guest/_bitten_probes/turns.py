@@ -26,48 +26,54 @@ PARTS = {
 """Each turn, and the module `turns_…` that has a function of its name."""
 
 FACTS = {
-    "turn.lr": {"says": "every learning rate times this, at each step", "unit": "applied, never met, or why not",
-                "threshold": "", "source": "", "misfires": ""},
+    "turn.lr": {"says": "every learning rate times this, at each step",
+                "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.lr.times": {"says": "optimizer steps made so", "unit": "steps", "threshold": "", "source": "", "misfires": ""},
-    "turn.autocast": {"says": "torch.autocast does nothing: what it would have cast stays as it is", "unit": "applied, never met, or why not",
-                      "threshold": "", "source": "", "misfires": "not inside a compiled region: turn compile off beside"},
-    "turn.autocast.times": {"says": "autocast regions that were made so", "unit": "regions", "threshold": "", "source": "", "misfires": ""},
-    "turn.scaler": {"says": "losses are scaled before backward and gradients scaled back after it", "unit": "applied, never met, or why not",
-                    "threshold": "", "source": "", "misfires": ""},
+    "turn.autocast": {"says": "torch.autocast does nothing: what it would have cast stays as it is",
+                      "unit": "applied, or why not", "threshold": "", "source": "",
+                      "misfires": "not inside a compiled region: turn compile off beside"},
+    "turn.autocast.times": {"says": "autocast regions that were made so",
+                            "unit": "regions", "threshold": "", "source": "", "misfires": ""},
+    "turn.scaler": {"says": "losses are scaled before backward and gradients scaled back after it",
+                    "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.scaler.times": {"says": "backward calls made so", "unit": "calls", "threshold": "", "source": "", "misfires": ""},
-    "turn.compile": {"says": "torch.compile returns what it was given", "unit": "applied, never met, or why not",
-                     "threshold": "", "source": "", "misfires": ""},
+    "turn.compile": {"says": "torch.compile returns what it was given",
+                     "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.compile.times": {"says": "calls of torch.compile", "unit": "calls", "threshold": "", "source": "", "misfires": ""},
-    "turn.workers": {"says": "DataLoaders have so many workers", "unit": "applied, never met, or why not",
-                     "threshold": "", "source": "", "misfires": ""},
+    "turn.workers": {"says": "DataLoaders have so many workers",
+                     "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.workers.times": {"says": "DataLoaders made so", "unit": "loaders", "threshold": "", "source": "", "misfires": ""},
-    "turn.batch": {"says": "DataLoaders have batches of this factor's size", "unit": "applied, never met, or why not",
-                   "threshold": "", "source": "", "misfires": ""},
+    "turn.batch": {"says": "DataLoaders have batches of this factor's size",
+                   "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.batch.times": {"says": "DataLoaders made so", "unit": "loaders", "threshold": "", "source": "", "misfires": ""},
-    "turn.overfit": {"says": "a DataLoader that trains hands out its first batch in place of the others", "unit": "applied, never met, or why not",
-                     "threshold": "", "source": "", "misfires": ""},
+    "turn.overfit": {"says": "a DataLoader that trains hands out its first batch in place of the others",
+                     "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.overfit.times": {"says": "batches replaced", "unit": "batches", "threshold": "", "source": "", "misfires": ""},
-    "turn.overfit.batch": {"says": "identity of the batch that is handed out", "unit": "hash", "threshold": "", "source": "", "misfires": ""},
-    "turn.overfit.mode": {"says": "mode of the module that was called with it", "unit": "train, eval", "threshold": "", "source": "", "misfires": ""},
-    "turn.skip": {"says": "one batch of the DataLoader that trains is passed over", "unit": "applied, never met, or why not",
-                  "threshold": "", "source": "", "misfires": ""},
+    "turn.overfit.batch": {"says": "identity of the batch that is handed out",
+                           "unit": "hash", "threshold": "", "source": "", "misfires": ""},
+    "turn.overfit.mode": {"says": "mode of the module that was called with it",
+                          "unit": "train, eval", "threshold": "", "source": "", "misfires": ""},
+    "turn.skip": {"says": "one batch of the DataLoader that trains is passed over",
+                  "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.skip.times": {"says": "batches passed over", "unit": "batches", "threshold": "", "source": "", "misfires": ""},
-    "turn.shuffle_labels": {"says": "the labels of each batch are permuted among its rows", "unit": "applied, never met, or why not",
-                            "threshold": "", "source": "", "misfires": ""},
+    "turn.shuffle_labels": {"says": "the labels of each batch are permuted among its rows",
+                            "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.shuffle_labels.times": {"says": "batches changed so", "unit": "batches", "threshold": "", "source": "", "misfires": ""},
     "turn.seed": {"says": "random, numpy and torch begin with this seed, and what the program seeds is moved along with it",
-                  "unit": "applied, never met, or why not", "threshold": "", "source": "",
+                  "unit": "applied, or why not", "threshold": "", "source": "",
                   "misfires": "numpy's RandomState and scikit-learn's random_state are left as they are"},
-    "turn.seed.times": {"says": "seedings, our own at the start among them", "unit": "calls", "threshold": "", "source": "", "misfires": ""},
-    "turn.deterministic": {"says": "torch uses its deterministic algorithms, and warns where it has none", "unit": "applied, never met, or why not",
-                           "threshold": "", "source": "", "misfires": ""},
+    "turn.seed.times": {"says": "seedings, our own at the start among them",
+                        "unit": "calls", "threshold": "", "source": "", "misfires": ""},
+    "turn.deterministic": {"says": "torch uses its deterministic algorithms, and warns where it has none",
+                           "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.deterministic.times": {"says": "processes set so", "unit": "count", "threshold": "", "source": "", "misfires": ""},
-    "turn.threads": {"says": "torch and the libraries below it compute with so many threads", "unit": "applied, never met, or why not",
-                     "threshold": "", "source": "", "misfires": ""},
+    "turn.threads": {"says": "torch and the libraries below it compute with so many threads",
+                     "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
     "turn.threads.times": {"says": "settings of torch's thread count", "unit": "calls", "threshold": "", "source": "", "misfires": ""},
-    "turn.device": {"says": "what is meant for an accelerator goes to the CPU", "unit": "applied, never met, or why not",
-                    "threshold": "", "source": "", "misfires": ""},
-    "turn.device.times": {"says": "calls that named an accelerator", "unit": "calls", "threshold": "", "source": "", "misfires": ""},
+    "turn.device": {"says": "what is meant for an accelerator goes to the CPU",
+                    "unit": "applied, or why not", "threshold": "", "source": "", "misfires": ""},
+    "turn.device.times": {"says": "calls that named an accelerator, or asked whether there is one",
+                          "unit": "calls", "threshold": "", "source": "", "misfires": ""},
     "turn.steps": {"says": "optimizer steps that the process completed", "unit": "steps", "threshold": "", "source": "", "misfires": ""},
 }  # fmt: skip
 
@@ -82,6 +88,8 @@ class Turn:
 
     def met(self, **more: Any) -> None:
         """It has just changed something."""
+        if self.state.startswith("failed"):
+            return
         if not self.times:
             self.where = report.here()
         self.state, self.times = "applied", self.times + 1
@@ -116,7 +124,12 @@ def install() -> None:
     else:
         for turn in turns:
             turn.state = "refused: only in a throw-away copy"
-    bus.listen("turns", end=lambda: _last_words(turns), forked=lambda: [turn.forked() for turn in turns])
+    bus.listen("turns", end=lambda: _last_words(turns), forked=lambda: _forked(turns))
+
+
+def _forked(turns: list[Turn]) -> None:
+    for turn in turns:
+        turn.forked()
 
 
 def _put_in_place(turn: Turn) -> None:
@@ -139,9 +152,23 @@ def _last_words(turns: list[Turn]) -> None:
 # ---------------------------------------------------------------------------------------------- seams
 
 
+def around(owner: Any, name: str, changed: Callable[[Any, Any, Any], Any]) -> None:
+    """`changed(call, args, kwargs)` is called in place of a function or method."""
+    import functools  # noqa: PLC0415 - loaded by whatever framework this is
+
+    call = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
+
+    @functools.wraps(call)
+    def turned(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        return changed(call, args, kwargs)
+
+    setattr(owner, name, turned)
+
+
 def arguments(turn: Turn, owner: Any, name: str, change: Callable[[Any, Any], Any]) -> None:
     """A function gets what `change(args, kwargs)` makes of its arguments."""
-    _around(owner, name, lambda call, args, kwargs: _called(call, *(_tried(turn, change, args, kwargs) or (args, kwargs))))
+    around(owner, name, lambda call, args, kwargs: _called(call, *(_tried(turn, change, args, kwargs) or (args, kwargs))))
 
 
 def answers(turn: Turn, owner: Any, name: str, change: Callable[[Any, Any], Any]) -> None:
@@ -152,7 +179,7 @@ def answers(turn: Turn, owner: Any, name: str, change: Callable[[Any, Any], Any]
         made = _tried(turn, lambda: (change(out, args),))
         return out if made is None else made[0]
 
-    _around(owner, name, changed)
+    around(owner, name, changed)
 
 
 def _called(call: Any, args: Any, kwargs: Any) -> Any:
@@ -166,15 +193,3 @@ def _tried(turn: Turn, change: Callable[..., Any], *given: Any) -> Any:
         turn.fail(error)
         return None
 
-
-def _around(owner: Any, name: str, changed: Callable[[Any, Any, Any], Any]) -> None:
-    import functools  # noqa: PLC0415 - loaded by whatever framework this is
-
-    call = owner.__dict__[name] if isinstance(owner, type) else getattr(owner, name)
-
-    @functools.wraps(call)
-    def turned(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        return changed(call, args, kwargs)
-
-    setattr(owner, name, turned)

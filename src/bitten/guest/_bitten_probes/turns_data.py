@@ -1,4 +1,6 @@
-"""Turns of the data: workers, batch size, and which batches are handed out. Knows no model; a loader trains if backward runs between its batches.
+"""Turns of the data: workers, batch size, and which batches are handed out. Knows no model.
+
+A loader is taken to train if backward runs between two of its batches.
 
 Batches are changed where the loader's own iterator makes them, so that whoever listens to it sees what the program gets.
 """
@@ -34,7 +36,7 @@ def workers(turn: Any) -> None:
     wanted = int(turn.value)
     bare = {"prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout"}
 
-    def change(given: dict[str, Any]) -> None:
+    def change(given: dict[str, Any]) -> Any:
         if given.get("num_workers", 0) == wanted:
             return turn.not_for("changed nothing: the loaders have so many workers")
         given["num_workers"] = wanted
@@ -49,7 +51,7 @@ def workers(turn: Any) -> None:
 def batch(turn: Any) -> None:
     factor = float(turn.value)
 
-    def change(given: dict[str, Any]) -> None:
+    def change(given: dict[str, Any]) -> Any:
         if given.get("batch_sampler") is not None or given.get("batch_size", 1) is None:
             return turn.not_for("refused: the loader's batches are made by a sampler of the program's own")
         size = max(1, int(given.get("batch_size", 1) * factor))
@@ -61,7 +63,7 @@ def batch(turn: Any) -> None:
     _making(turn, change)
 
 
-def _making(turn: Any, change: Callable[[dict[str, Any]], None]) -> None:
+def _making(turn: Any, change: Callable[[dict[str, Any]], Any]) -> None:
     def wait(module: Any) -> None:
         import inspect  # noqa: PLC0415 - torch has it loaded
 
@@ -121,7 +123,7 @@ def _handing(turn: Any, change: Callable[[Any, Callable[[], Any]], Any]) -> None
 
     def wait(module: Any) -> None:
         for kind in (module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter):
-            turns._around(kind, "_next_data", lambda call, args, kwargs: change(args[0], lambda: call(*args, **kwargs)))
+            turns.around(kind, "_next_data", lambda call, args, kwargs: change(args[0], lambda: call(*args, **kwargs)))
 
     _on_loaders(wait)
 
@@ -131,7 +133,8 @@ def overfit(turn: Any) -> None:
         raise ValueError("it is overfit=one")
     import copy  # noqa: PLC0415 - in copies alone
 
-    handing, first = Handing(), weakref.WeakKeyDictionary()
+    handing = Handing()
+    first: Any = weakref.WeakKeyDictionary()
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
         out, loader = more(), handing.loader(iterator)
@@ -177,14 +180,17 @@ def shuffle_labels(turn: Any) -> None:
     """By a generator of our own: the program's random numbers stay what they would have been."""
     if turn.value != "on":
         raise ValueError("it is shuffle_labels=on")
-    dice: list[Any] = []
+    import functools  # noqa: PLC0415 - as above
+
+    @functools.lru_cache(None)
+    def dice() -> Any:
+        return sys.modules["torch"].Generator().manual_seed(20240501)
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
         out = more()
         try:
             torch = sys.modules["torch"]
-            dice or dice.append(torch.Generator().manual_seed(20240501))
-            changed = _relabelled(out, lambda labels: labels[torch.randperm(len(labels), generator=dice[0]).to(labels.device)])
+            changed = _relabelled(out, lambda labels: labels[torch.randperm(len(labels), generator=dice()).to(labels.device)])
         except Exception as error:  # a batch of another kind
             turn.fail(error)
             return out

@@ -25,13 +25,24 @@ ACCELERATORS = ("cuda", "mps", "xpu", "hpu", "npu")
 
 def seed(turn: Any) -> None:
     """The first seed that the program gives becomes ours, all others move as far; what it never seeds begins with ours."""
-    ours, moved, inside = int(turn.value), [], _local()
+    import operator  # noqa: PLC0415 - in copies alone
 
-    def new(given: Any) -> int:
-        if not isinstance(given, int):
-            return ours
-        moved or moved.append(ours - given)
-        return int((given + moved[0]) % 2**32)
+    ours, inside = int(turn.value), _local()
+    moved: list[int] = []
+    unseeded: list[None] = []
+
+    def new(given: Any) -> Any:
+        """Numbers move; none becomes ours, and then the next, so that two stay apart; any other kind is left as it is."""
+        if given is None:
+            unseeded.append(None)
+            return ours + len(unseeded) - 1
+        try:
+            number = operator.index(given)
+        except TypeError:
+            return given
+        if not moved:
+            moved.append(ours - number)
+        return (number + moved[0]) % 2**32
 
     def change(call: Any, args: Any, kwargs: Any) -> Any:
         if getattr(inside, "now", False):  # torch's own seeding seeds its devices
@@ -46,15 +57,16 @@ def seed(turn: Any) -> None:
 
     def begin(module: Any, names: Any) -> None:
         getattr(module, names[0])(ours)
+        turn.met()
         for name in names:
-            turns._around(module, name, change)
+            turns.around(module, name, change)
 
     def in_torch(torch: Any) -> None:
         begin(torch, ("manual_seed",))
         torch.random.manual_seed = torch.manual_seed
         torch.Generator = _moving(torch.Generator, new, turn)
         for name in ("manual_seed", "manual_seed_all"):
-            turns._around(torch.cuda, name, change)
+            turns.around(torch.cuda, name, change)
 
     patches.on_import("random", lambda module: begin(module, ("seed",)))
     patches.on_import("numpy.random", lambda module: begin(module, ("seed", "default_rng")))
@@ -97,22 +109,26 @@ def threads(turn: Any) -> None:
         os.environ[name] = str(wanted)
 
     def change(args: Any, kwargs: Any) -> Any:
-        if sys._getframe(4).f_globals.get("__name__", "").startswith("torch.utils.data"):
+        if _caller().startswith("torch.utils.data"):
             return args, kwargs
         turn.met()
         return (wanted,), {}
 
     def in_torch(torch: Any) -> None:
-        was = torch.get_num_threads()
         torch.set_num_threads(wanted)
+        turn.met()
         turns.arguments(turn, torch, "set_num_threads", change)
-        if was != wanted or os.environ.get("BITTEN_WARM") == "":
-            turn.met()
-        else:
-            turn.met()
 
     patches.on_import("numpy", lambda module: turn.met())
     patches.on_import("torch", in_torch)
+
+
+def _caller() -> str:
+    """The module that called what we stand around."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("_bitten"):
+        frame = frame.f_back
+    return "" if frame is None else str(frame.f_globals.get("__name__", ""))
 
 
 # ---------------------------------------------------------------------------------------------- device
@@ -122,11 +138,14 @@ def device(turn: Any) -> None:
     if turn.value != "cpu":
         raise ValueError("it is device=cpu")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    patches.on_import("torch.overrides", lambda module: None)
+    def asked(out: Any, args: Any) -> Any:
+        if os.path.exists("/dev/nvidiactl"):  # noqa: PTH110 - pathlib is no part of the guest
+            turn.met()
+        return out
 
     def in_torch(torch: Any) -> None:
-        mode = _to_cpu(torch, turn)
-        mode.__enter__()
+        _to_cpu(torch, turn).__enter__()
+        turns.answers(turn, torch.cuda, "is_available", asked)
         turns.arguments(turn, torch, "load", lambda args, kwargs: (args, {**kwargs, "map_location": "cpu"}) if len(args) < 2
                         else ((args[0], "cpu", *args[2:]), kwargs))
 
@@ -140,7 +159,7 @@ def _to_cpu(torch: Any, turn: Any) -> Any:
         name = value if isinstance(value, str) else str(value) if isinstance(value, torch.device) else ""
         return name.partition(":")[0] in ACCELERATORS
 
-    class ToCPU(torch.overrides.TorchFunctionMode):  # type: ignore[misc, name-defined]
+    class ToCPU(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
             if getattr(func, "__name__", "") in ACCELERATORS:  # tensor.cuda(…)

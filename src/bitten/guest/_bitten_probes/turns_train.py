@@ -78,7 +78,7 @@ def scaler(turn: Any) -> None:
 # ---------------------------------------------------------------------------------------------- compilation
 
 
-def compile(turn: Any) -> None:  # noqa: A001 - its name
+def compile(turn: Any) -> None:
     _need(turn, "off")
     os.environ["TORCHDYNAMO_DISABLE"] = "1"
 
@@ -87,4 +87,4 @@ def compile(turn: Any) -> None:  # noqa: A001 - its name
         model = args[0] if args else kwargs.get("model")
         return (lambda each: each) if model is None else model
 
-    patches.on_import("torch", lambda torch: turns._around(torch, "compile", plain) if hasattr(torch, "compile") else None)
+    patches.on_import("torch", lambda torch: turns.around(torch, "compile", plain) if hasattr(torch, "compile") else None)
