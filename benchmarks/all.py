@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("startup", "training", "crash", "finish", "command", "mcp", "driver", "quick-lane", "output", "native", "snapshot", "redaction")
+NAMES = ("startup", "training", "probes", "crash", "finish", "command", "mcp", "driver", "quick-lane", "output", "native", "snapshot",
+         "redaction")
 
-ASKED = ("reproducer", "attacks")
-"""Only when named: the one needs a folder of projects that is no part of this repository, as `--folder=FOLDER`; the other takes minutes."""
+ASKED = ("reproducer", "attacks", "faults")
+"""Only when named: the first needs a folder of projects that is not in this repository, as `--folder=FOLDER`; the others take minutes."""
+IN_FOLDER = {"faults": "faults/matrix.py"}
 
 
 def main() -> int:
@@ -24,7 +26,7 @@ def main() -> int:
     given, options = parser.parse_known_args()
     failed = 0
     for name in given.names or NAMES:
-        program = HERE / f"{name.replace('-', '_')}.py"
+        program = HERE / IN_FOLDER.get(name, f"{name.replace('-', '_')}.py")
         done = subprocess.run([sys.executable, str(program), *options], stdout=subprocess.PIPE, text=True, check=False)
         print(done.stdout, flush=True)
         failed += done.returncode != 0
