@@ -82,12 +82,13 @@ def probed(tmp_path: Path, source: str | dict[str, str], *names: str, argv: tupl
 
 
 def probed_alone(tmp_path: Path, source: str | dict[str, str], *names: str, argv: tuple[str, ...] = (), env: dict[str, str] | None = None,
-                 turns: tuple[str, ...] = (), stop_after: int | None = None, launcher: tuple[str, ...] = (sys.executable,)) -> Probed:
+                 turns: tuple[str, ...] = (), stop_after: int | None = None, launcher: tuple[str, ...] = (sys.executable,),
+                 seconds: int = 120) -> Probed:
     """The same in a fresh interpreter, or by `launcher` (`python`, or `python -m torch.distributed.run …`)."""
     root, asked = _laid_out(tmp_path, source, names, argv, env, turns, stop_after)
     with Path(asked["out"]).open("w") as out, Path(asked["err"]).open("w") as err:
         whole = {**bare_environment(), "OMP_NUM_THREADS": "1", **asked["env"]}
-        done = subprocess.run([*launcher, *asked["argv"]], cwd=root, env=whole, stdout=out, stderr=err, timeout=120, check=False)
+        done = subprocess.run([*launcher, *asked["argv"]], cwd=root, env=whole, stdout=out, stderr=err, timeout=seconds, check=False)
     return _read(done.returncode, asked, root)
 
 
