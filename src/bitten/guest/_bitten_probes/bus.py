@@ -243,7 +243,7 @@ def wrap(
     """
     import functools  # noqa: PLC0415 - loaded by whatever framework this is
 
-    found = owner.__dict__.get(name) if isinstance(owner, type) else getattr(owner, name, None)
+    found = owner.__dict__.get(name, _of_c(owner, name)) if isinstance(owner, type) else getattr(owner, name, None)
     inner: Any = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
     if not callable(inner):
         return False
@@ -255,6 +255,12 @@ def wrap(
     _wrapped.append((owner, name, found, placed))
     setattr(owner, name, placed)
     return True
+
+
+def _of_c(owner: type, name: str) -> Any:
+    """A method inherited from a class of C, which nobody can wrap there: such as most of torch.Tensor's."""
+    found = getattr(owner, name, None)
+    return found if type(found).__name__ in ("method_descriptor", "wrapper_descriptor") else None
 
 
 def _guarded(probe: str, name: str, call: Callable[..., Any] | None) -> Callable[..., Any]:
