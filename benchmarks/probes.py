@@ -38,9 +38,9 @@ GOALS = {SENTINEL: {"mlp": 1.12, "cnn": 1.12, "transformer": 1.08}, ALL: {"mlp":
 class Contender:
     """A training loop under way."""
 
-    def __init__(self, workload: str, peer: str, env: Mapping[str, str]) -> None:
+    def __init__(self, workload: str, peer: str, env: Mapping[str, str], device: str) -> None:
         self.steps = STEPS[workload]
-        program = [sys.executable, str(WORKER), workload, *([peer] if peer else [])]
+        program = [sys.executable, str(WORKER), workload, peer, device]
         self.process = subprocess.Popen(program, env={**os.environ, **QUIET, **env}, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
@@ -87,9 +87,9 @@ def armed(name: str, folder: Path) -> dict[str, str]:
     return env_for(spool, cache, (), False, {}, asked)
 
 
-def one_start(workload: str, names: Mapping[str, str], blocks: int, seed: int, runs: dict[str, Runs]) -> None:
+def one_start(workload: str, names: Mapping[str, str], blocks: int, seed: int, runs: dict[str, Runs], device: str = "cpu") -> None:
     with tempfile.TemporaryDirectory() as folder:
-        living = {name: Contender(workload, peer, armed(name, Path(folder))) for name, peer in names.items()}
+        living = {name: Contender(workload, peer, armed(name, Path(folder)), device) for name, peer in names.items()}
         for each in living.values():
             each.block()  # what happens only once
         found = lockstep({name: partial(each.block) for name, each in living.items()}, blocks, seed)

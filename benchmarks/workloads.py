@@ -1,7 +1,7 @@
 """Three training loops as a user writes them: a block of steps for each line they are sent, answered with its CPU seconds.
 
-`python benchmarks/workloads.py mlp|cnn|transformer [PEER]`; the last answer, to an empty line, is a hash of all losses so far. No benchmark
-itself.
+`python benchmarks/workloads.py mlp|cnn|transformer [PEER [DEVICE]]`; on a GPU the seconds are of the wall. The last answer, to an empty
+line, is a hash of all losses so far. No benchmark itself.
 """
 
 from __future__ import annotations
@@ -182,19 +182,26 @@ PEERS = {"a hook that does nothing": ("torch", empty_hook), "detect_anomaly": ("
          "torch-audit": ("torch_audit", torch_audit), "trainscope": ("trainscope", trainscope)}
 
 
-def main(name: str, peer: str = "") -> None:
+def seconds(device: str) -> float:
+    if device == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def main(name: str, peer: str = "", device: str = "cpu") -> None:
     torch.set_num_threads(1)
-    loop = Loop(name)
+    loop = Loop(name, device)
     with ExitStack() as living, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         answers = sys.stdout
         living.enter_context(redirect_stdout(nowhere))
         if peer:
             PEERS[peer][1](loop, living)
         for line in iter(sys.stdin.readline, "\n"):
-            began = time.process_time()
+            began = seconds(device)
             for _ in range(int(line)):
                 loop.step()
-            print(time.process_time() - began, file=answers, flush=True)
+            print(seconds(device) - began, file=answers, flush=True)
         print(loop.losses.hexdigest(), file=answers, flush=True)
 
 
