@@ -116,9 +116,22 @@ class Evidence:
     def verdict(self) -> Verdict:
         check = self.hypothesis.check
         supports, refutes = (each.holds(self.facts) is True for each in (check.supports_if, check.refutes_if))
+        if self.holds_unchanged:
+            supports, refutes = False, not self.facts.get("control.shows")
         if self.unclear or supports is refutes:
             return Verdict.UNCLEAR
         return Verdict.SUPPORTS if supports else Verdict.REFUTES
+
+    @property
+    def holds_unchanged(self) -> bool:
+        """Whether the control run bears out already what is predicted of the changed one: then it is not the change that matters.
+
+        That refutes where the control run is well; where it fails, the fact does not tell the failure, and decides nothing.
+        """
+        predicted = self.hypothesis.check.supports_if
+        if not predicted.fact.startswith("changed."):
+            return False
+        return Prediction("control." + predicted.fact.removeprefix("changed."), predicted.op, predicted.value).holds(self.facts) is True
 
     @property
     def deciding(self) -> tuple[str, Json]:

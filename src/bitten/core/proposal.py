@@ -2,6 +2,8 @@
 
 LOOK = (
     "How to look: 'captured' (facts captured already), 'probe:NAME,…', 'env:NAME=VALUE' (the command under another condition), "
+    "'turn:lr=0.5' (a condition changed inside the program: lr, autocast, scaler, workers, seed, deterministic, compile, batch, overfit, "
+    "skip, shuffle_labels, device, threads; predict changed.FACT, which is measured beside control.FACT), "
     "'tree:REVISION', 'bare' (almost no environment), 'patch' (put a unified diff that adds prints or assertions into `patch`), "
     "or a command of its own. A patch or a command gives facts as printed lines: bitten-fact NAME=JSON. "
     "bitten runs it in a throw-away copy; you do not."

@@ -196,6 +196,8 @@ def look(check: Check) -> str:
     if check.script is not None:
         return f"patch of {len(check.script.patch.splitlines())} lines" if check.script.patch else shlex.join(check.script.argv)
     if check.change is not None:
+        if check.change.turns:
+            return f"turn:{','.join(check.change.turns)}"
         variables = " ".join(f"env:{name}={value}" for name, value in check.change.env.items())
         return f"tree:{check.change.tree}" if check.change.tree else "bare" if check.change.bare else variables
     return f"probe:{','.join(check.probes)}" if check.probes else "captured"

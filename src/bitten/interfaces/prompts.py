@@ -36,7 +36,8 @@ _FORM = """Hand in what you propose with the tool `propose_hypotheses`, where yo
 
 LOOK is `captured` (facts that stand here); `probe:NAME`, where one stands here; a command, or `patch:FILE` (a diff that adds prints): \
 they print `bitten-fact NAME=JSON`; or `env:NAME=VALUE`, `tree:REVISION`, `bare` (almost no environment): they measure `symptom.depends`, \
-true where the failure goes away with that. It runs in a throw-away copy; the verdict is computed from the fact, and a person confirms."""
+true where the failure goes away with that; or `turn:NAME=VALUE` (`lr=0.5`, `workers=0`, `autocast=off`, `seed=1`), which measures \
+`changed.FACT` beside `control.FACT`. It runs in a throw-away copy; the verdict is computed from the fact, and a person confirms."""
 
 
 @dataclass(frozen=True)

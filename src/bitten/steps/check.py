@@ -5,9 +5,10 @@ All checks that only watch share one run; an intervention has that run as its co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from bitten.core import intervening
 from bitten.core.case import Change, Evidence, Hypothesis, Script
 from bitten.core.failure import Command, Failure
 from bitten.core.ladder import Case
@@ -19,17 +20,25 @@ from bitten.steps.capture import shortened, shows
 from bitten.steps.diagnose import facts_for, sighting
 
 SCRIPT_SECONDS = 600.0
+ALWAYS = "nan"
+"""The instrument that watches every intervention inside a program: whether numbers stayed finite is half of what changes there."""
+TURNS = "turns"
+"""Asked for by name it changes nothing, and counts steps."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where checks are done: copies, the tree's history, a place for raw output, what the person allows, and for how long."""
+    """Where checks are done: copies, the tree's history, a place for raw output, what the person allows, and for how long.
+
+    `instruments` are the names of all that there are.
+    """
 
     sandbox: Sandbox
     repo: Repo
     room: EvidenceRoom
     allowed: Allowed = Allowed()
     timeout: float | None = None
+    instruments: Collection[str] = ()
 
 
 def check(case: Case, wanted: Sequence[Hypothesis], bench: Bench, *, on_base: bool = True, place: str = "") -> Iterator[Evidence]:
@@ -80,7 +89,16 @@ class _Asks:
         if not any(not each.check.script for each in wanted):
             return None
         with self.bench.sandbox.copy(self.bench.allowed) as copy:
-            return copy.run(self.command, watch=True, timeout=self.timeout)
+            return copy.run(self.command, watch=True, timeout=self.timeout, instruments=self.armed(wanted))
+
+    def armed(self, wanted: Sequence[Hypothesis]) -> list[str]:
+        """The instruments that measure what is expected and what these predict, or that their checks name."""
+        checks = [each.check for each in wanted if each.check.script is None]
+        predicted = [*self.expected, *(side for each in checks for side in (each.supports_if, each.refutes_if))]
+        turned = [TURNS, ALWAYS] if any(each.change and each.change.turns for each in checks) else []
+        named = [name for each in checks for name in each.probes]
+        wants = {*intervening.instruments_for(predicted, self.bench.instruments), *named, *turned}
+        return [name for name in (TURNS, *sorted(self.bench.instruments)) if name in wants]
 
     def evidence(self, hypothesis: Hypothesis, control: Observed | None) -> Evidence:
         """What the check gave. One that can't be done leaves its hypothesis unclear, and does not keep the others waiting."""
@@ -103,10 +121,27 @@ class _Asks:
         return self._kept(hypothesis, seen, facts, self._doubt(seen), spot.place if spot else "")
 
     def _changed(self, hypothesis: Hypothesis, change: Change, control: Observed) -> Evidence:
+        armed = self.armed([hypothesis])
         with self.bench.sandbox.copy(self.bench.allowed) as copy:
-            changed = copy.run(self._under(change, copy), bare=change.bare, timeout=self.timeout)
-        facts = self._comparison(control, changed)
-        return self._kept(hypothesis, changed, facts, self._doubt(control) or _kept_from(changed))
+            changed = copy.run(self._under(change, copy), bare=change.bare, timeout=self.timeout, instruments=armed, turns=change.turns)
+        facts = self._comparison(change, control, changed, armed)
+        doubt = self._doubt(control) or _kept_from(changed) or self._undecided(hypothesis, change, changed, facts)
+        return self._kept(hypothesis, changed, facts, doubt)
+
+    def _undecided(self, hypothesis: Hypothesis, change: Change, changed: Observed, facts: Facts) -> str:
+        """Why two runs side by side decide nothing. On a fix it is the control run that has to come as far as the failure did."""
+        if not self.on_base:
+            before = self.case.latest(hypothesis)
+            return intervening.fell_short(facts, intervening.CONTROL, intervening.symptom_step(before.facts) if before else None)
+        if unapplied := intervening.unapplied(change.turns, facts):
+            return unapplied
+        if change.turns and not changed.run.ended_well and (short := intervening.fell_short(facts, intervening.CHANGED,
+                                                                                            intervening.symptom_step(facts))):
+            return f"Under {', '.join(change.turns)} it ended before that: {short}"
+        if Evidence(hypothesis, facts).holds_unchanged:
+            told = f"{intervening.CONTROL}{intervening.plain(hypothesis.check.supports_if.fact)}"
+            return f"Without the change too {told} = {facts[told]}, while it fails: this fact does not tell the failure."
+        return intervening.vanished_alone(change.turns, hypothesis.check.supports_if, facts)
 
     def _under(self, change: Change, copy: Copy) -> Command:
         """The command under another condition; a revision's files are laid into the copy first."""
@@ -115,13 +150,18 @@ class _Asks:
             copy.write(self.bench.repo.files_at(change.tree, paths))
         return replace(self.command, env={**self.command.env, **change.env})
 
-    def _comparison(self, control: Observed, changed: Observed) -> Facts:
-        """`symptom.depends` is measured only where the control run speaks: both show it, only the control does, or neither."""
+    def _comparison(self, change: Change, control: Observed, changed: Observed, armed: Collection[str]) -> Facts:
+        """`symptom.depends` is measured only where the control run speaks: both show it, only the control does, or it does not.
+
+        Beside it what was measured in both runs, so that it can be read what vanished and what did not.
+        """
         here, there = shows(control, self.expected), shows(changed, self.expected)
-        facts: dict[str, object] = {"control.exit": control.run.exit, "changed.exit": changed.run.exit,
+        sides = (intervening.beside(seen.facts, seen.sightings, armed) for seen in (control, changed))
+        facts: dict[str, object] = {**dict(intervening.both(*sides)), **intervening.turned(change.turns, changed.sightings),
+                                    "control.exit": control.run.exit, "changed.exit": changed.run.exit,
                                     "control.shows": here, "changed.shows": there, "signature": here}
-        if not there or there == here:
-            facts["symptom.depends"] = bool(here) and not there
+        if not there or there == here or not (here or self.on_base):
+            facts[intervening.DEPENDS] = bool(here) and not there
         return facts
 
     def _scripted(self, hypothesis: Hypothesis, script: Script) -> Evidence:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from bitten.core.case import Confirmation, Evidence, Withdrawal
 from bitten.core.failure import Command
+from bitten.core.intervening import instruments_for
 from bitten.core.ladder import Case, Event, advance
 from bitten.core.ports import Observed, Person
 from bitten.core.proof import Fix, Outcome, Rerun, TestRun, Verification, green_is_real, red_is_real
@@ -97,7 +98,8 @@ class _Proof:
     def _rerun(self) -> Rerun:
         failure = self.case.failure
         with self.person.progress("the original command on the fix"), self.bench.sandbox.copy(self.bench.allowed) as copy:
-            seen = copy.run(failure.run.command, timeout=self.bench.timeout)
+            seen = copy.run(failure.run.command, timeout=self.bench.timeout,
+                            instruments=instruments_for(self.case.expected, self.bench.instruments))
         self._keep("rerun", seen)
         gate(
             not seen.refused,

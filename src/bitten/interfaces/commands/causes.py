@@ -14,7 +14,7 @@ from bitten.core.ports import Allowed
 from bitten.core.trouble import BadInput
 from bitten.interfaces import text, trials
 from bitten.interfaces.commands import driven, options
-from bitten.interfaces.wiring import House, OpenCase, redact
+from bitten.interfaces.wiring import House, OpenCase, agents, redact
 from bitten.steps import check as checking
 from bitten.steps import confirm as confirming
 from bitten.steps.diagnose import diagnose as diagnosing
@@ -56,7 +56,8 @@ def diagnose(number: int | None, everything: bool, driving: driven.Driving | Non
     "look",
     required=True,
     metavar="LOOK",
-    help="captured | probe:NAME | env:NAME=VALUE | tree:REVISION | bare | patch:FILE | a command that prints `bitten-fact name=json`.",
+    help="captured | probe:NAME | turn:NAME=VALUE | env:NAME=VALUE | tree:REVISION | bare | patch:FILE | a command that prints "
+         "`bitten-fact name=json`.",
 )
 @click.option("--supports-if", required=True, metavar="EXPR", help="The fact that would support the claim.")
 @click.option("--refutes-if", required=True, metavar="EXPR", help="The fact that would refute it.")
@@ -69,6 +70,8 @@ def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tup
     bitten suspect "the last batch is short" --check "python count.py" --supports-if "rows < 128" --refutes-if "rows == 128"
     bitten suspect "the rate is too high" --check env:LR=0.001 \\
         --supports-if "symptom.depends == true" --refutes-if "symptom.depends == false"
+    bitten suspect "the rate is too high" --check turn:lr=0.1 \\
+        --supports-if 'changed.nan.kind == "none"' --refutes-if 'changed.nan.kind != "none"'
     """
     opened = House.here().case(number)
     if any(redact(each) != each for each in (claim, look, supports_if, refutes_if)):
@@ -76,7 +79,8 @@ def suspect(claim: str, look: str, supports_if: str, refutes_if: str, scope: tup
                        "let the check read it from a variable or a file")
     with opened.visited("suspect"):
         within_the_hour(opened.case, opened.budget)
-        hypothesis = suspecting(opened.case, claim, look, supports_if, refutes_if, scope, opened.house.person, opened.house.read)
+        hypothesis = suspecting(opened.case, claim, look, supports_if, refutes_if, scope, opened.house.person, opened.house.read,
+                                agents.probes(opened))
         opened.add([hypothesis])
         captured = evidence_at_hand(hypothesis, opened.case.failure)
         opened.add([captured] if captured else [])

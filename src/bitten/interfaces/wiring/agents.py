@@ -112,8 +112,10 @@ def _record(opened: OpenCase) -> Path:
 
 
 def probes(opened: OpenCase) -> tuple[str, ...]:
-    """Names of those that a check may name."""
-    return tuple(path.parent.name for path in opened.house.knowledge.probe_paths())
+    """Names of those that a check may name: the playbooks', and the instruments."""
+    from bitten.adapters import vocabulary
+
+    return (*(path.parent.name for path in opened.house.knowledge.probe_paths()), *vocabulary.names())
 
 
 class Minutes:

@@ -133,12 +133,13 @@ class OpenCase:
 
     def bench(self, allowed: Allowed = Allowed(), timeout: float | None = None, tree: Path | None = None) -> Bench:
         """Where this case's checks are done; `tree` is another one than the project's."""
+        from bitten.adapters import vocabulary
         from bitten.adapters.copies import Copies
         from bitten.steps.check import Bench
 
         room = FolderRoom(self.folder.evidence, self.folder.path, redact)
         copies = Copies(tree or self.house.root, self.house.root, self.house.knowledge.probe_paths(), redact)
-        return Bench(copies, self.house.repo, room, allowed, timeout or self.house.settings.timeout or None)
+        return Bench(copies, self.house.repo, room, allowed, timeout or self.house.settings.timeout or None, vocabulary.names())
 
     def add(self, events: Iterable[Event], by: tuple[str, str] | None = None) -> list[Event]:
         """Append each event as it comes: what was completed stays, whatever happens to the next one.

@@ -1,0 +1,157 @@
+"""Interventions: which turns there are, what a run under a change and its control tell side by side, and when that decides nothing.
+
+A vanished symptom alone names no cause, since many changes hide it: a prediction has to name what is measured, such as `changed.nan.kind`.
+Knows no framework, and runs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from .failure import Sighting
+from .noun import noun
+from .prediction import Facts, Json, Prediction
+from .trouble import BadInput
+
+CONTROL, CHANGED = "control.", "changed."
+DEPENDS = "symptom.depends"
+_OWN = frozenset(("exit", "signal", "seconds", "hung", "stdout", "stderr"))
+"""Facts that every run has; of these `exit` alone is set side by side."""
+MOST = 80
+LONGEST = 200
+"""Characters of a text that is set side by side."""
+
+
+@noun
+class Turn:
+    """A condition that can be changed inside a program: the form of its value, what it does, and why it may never be met."""
+
+    form: str
+    does: str
+    unmet: str
+
+
+_FACTOR, _COUNT = r"(?=.*[1-9])\d*\.?\d+(?:e-?\d+)?", r"[1-9]\d*"
+TURNS: Mapping[str, Turn] = {
+    "lr": Turn(_FACTOR, "times every learning rate", "no optimizer was stepped"),
+    "autocast": Turn("off", "torch.autocast does nothing", "no autocast region was enabled"),
+    "scaler": Turn("on", "scales losses as a GradScaler does", "no loss under float16 autocast ran backward"),
+    "workers": Turn(r"\d+", "DataLoaders have so many workers", "no DataLoader was made"),
+    "seed": Turn(r"\d+", "moves every seed, the first one to this", "neither random, numpy nor torch was imported"),
+    "deterministic": Turn("on", "torch uses deterministic algorithms", "torch was not imported"),
+    "compile": Turn("off", "torch.compile returns what it is given", "torch.compile was not called"),
+    "batch": Turn(_FACTOR, "times the batch size of every DataLoader", "no DataLoader was made"),
+    "overfit": Turn("one", "a training DataLoader hands out its first batch for ever", "no DataLoader handed out batches to train on"),
+    "skip": Turn(_COUNT, "passes over that batch of training, counted from 0", "no DataLoader that trains came to that batch"),
+    "shuffle_labels": Turn("on", "permutes the labels in each batch", "no DataLoader handed out a batch"),
+    "device": Turn("cpu", "everything runs on the CPU", "no accelerator was asked for"),
+    "threads": Turn(_COUNT, "so many threads compute", "neither numpy nor torch was imported"),
+}
+
+
+def turns_from(text: str) -> tuple[str, ...]:
+    """`lr=0.5,workers=0` as turns. Raises: BadInput `bad-turn`."""
+    return tuple(_turn(part.strip()) for part in text.split(","))
+
+
+def _turn(part: str) -> str:
+    name, _, value = part.partition("=")
+    name = name.replace("-", "_")
+    known = TURNS.get(name)
+    if known is None:
+        raise BadInput("bad-turn", f"There is no turn {part!r}.", f"There are: {', '.join(TURNS)}.", _way("lr", "0.5"))
+    if not re.fullmatch(known.form, value):
+        raise BadInput("bad-turn", f"The turn {name} has no value {value!r}.", f"It {known.does}.", _way(name, _example(known)))
+    return f"{name}={value}"
+
+
+def _way(name: str, value: str) -> str:
+    return f'bitten suspect "CLAIM" --check turn:{name}={value} …'
+
+
+def _example(turn: Turn) -> str:
+    return turn.form if turn.form.isalpha() else "0.5" if turn.form == _FACTOR else "1"
+
+
+def plain(fact: str) -> str:
+    """The fact that a prediction of one side speaks of."""
+    return fact.removeprefix(CHANGED).removeprefix(CONTROL)
+
+
+def instruments_for(predictions: Iterable[Prediction], known: Collection[str]) -> list[str]:
+    """Those of the known instruments that measure what is predicted."""
+    heads = (plain(each.fact).partition(".") for each in predictions)
+    return sorted({head for head, dot, _ in heads if dot and head in known})
+
+
+# ---------------------------------------------------------------------------------------------- two runs side by side
+
+
+def beside(facts: Facts, sightings: Sequence[Sighting], armed: Collection[str]) -> dict[str, Json]:
+    """What of one run is set beside the other's: metrics, what was measured, findings by instrument, and how far it came."""
+    found = [each for each in sightings if each.finding and each.probe in armed]
+    told = {name: value for name, value in facts.items() if name not in _OWN and _is_short(value)}
+    watching = {each.probe for each in sightings} & {*armed} - {"turns"}
+    counted = {f"{name}.findings": sum(each.probe == name for each in found) for name in watching}
+    says = {f"{each.probe}.says": str(each.facts["says"])[:LONGEST] for each in reversed(found) if "says" in each.facts}
+    return {**dict(list(told.items())[:MOST]), **counted, **says, **_steps(sightings, found)}
+
+
+def _is_short(value: Json) -> bool:
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= LONGEST)
+
+
+def _steps(sightings: Iterable[Sighting], found: Iterable[Sighting]) -> dict[str, Json]:
+    """`steps` that were made in all, and the `step` of the first finding; neither where nobody counted."""
+    made = [int(each.facts["turn.steps"]) for each in sightings if "turn.steps" in each.facts]
+    bad = [int(each.facts["step"]) for each in found if isinstance(each.facts.get("step"), int)]
+    return {**({"steps": max(made)} if made else {}), **({"step": min(bad)} if bad else {})}
+
+
+def turned(turns: Iterable[str], sightings: Iterable[Sighting]) -> dict[str, Json]:
+    """What became of each turn, over all processes: applied in one is applied."""
+    told: dict[str, Json] = {}
+    for each in sorted(sightings, key=lambda seen: any(value == "applied" for value in seen.facts.values())):
+        told.update({name: value for name, value in each.facts.items() if name.startswith("turn.") and name != "turn.steps"})
+    return {name: value for name, value in told.items() if name.split(".")[1] in {turn.partition("=")[0] for turn in turns}}
+
+
+# ---------------------------------------------------------------------------------------------- when it decides nothing
+
+
+def unapplied(turns: Sequence[str], facts: Facts) -> str:
+    """Why the changed run ran unchanged: a sentence for the first turn that was not applied."""
+    for turn in turns:
+        name = turn.partition("=")[0]
+        state = facts.get(f"turn.{name}")
+        if state != "applied":
+            why = TURNS[name].unmet if state in (None, "never met") else str(state)
+            return f"The turn {turn} was not applied: {why}."
+    return ""
+
+
+def vanished_alone(turns: Sequence[str], supports_if: Prediction, facts: Facts) -> str:
+    """That nothing was measured but that the failure is gone; a missed expectation is itself a measured fact."""
+    if not turns or supports_if.fact != DEPENDS or facts.get(DEPENDS) is not True or str(facts.get("control.shows")).startswith("missed:"):
+        return ""
+    return (f"The failure vanished under {', '.join(turns)}, and that alone names no cause: many changes hide it. "
+            "Predict what is measured there, such as  changed.nan.kind == \"none\".")
+
+
+def fell_short(facts: Facts, side: str, symptom: int | None) -> str:
+    """That a run did not come to the step at which the failure was."""
+    made = facts.get(f"{side}steps")
+    if symptom is None or not isinstance(made, int) or made >= symptom:
+        return ""
+    return f"It made {made} steps; the failure came after {symptom}."
+
+
+def symptom_step(facts: Facts) -> int | None:
+    """The step at which the control run showed the failure: that of the first finding, else its last one."""
+    return next((int(facts[name]) for name in ("control.step", "control.steps") if isinstance(facts.get(name), int)), None)
+
+
+def both(control: Facts, changed: Facts) -> Iterator[tuple[str, Json]]:
+    for side, facts in ((CONTROL, control), (CHANGED, changed)):
+        yield from ((f"{side}{name}", value) for name, value in facts.items())

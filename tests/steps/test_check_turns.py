@@ -1,0 +1,166 @@
+"""What an intervention inside a program tells: beside its control run, whether it was applied, and when it decides nothing."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from tests import nouns
+
+from bitten.core.case import Change, Check, Evidence, Hypothesis, Verdict
+from bitten.core.failure import Crash, Run, Sighting
+from bitten.core.intervening import TURNS, turns_from
+from bitten.core.ladder import advance, fold
+from bitten.core.ports import Observed
+from bitten.core.prediction import parse
+from bitten.core.trouble import BadInput
+from bitten.steps.check import Bench, check
+from bitten.steps.suspect import check_from, suspect
+
+NAN = {"nan.kind": "loss", "step": 7, "says": "the loss is NaN from step 7 on"}
+HEALTHY = {"nan.kind": "none"}
+CRASH = Crash("ValueError", "the loss is NaN", (), "main", "root")
+
+
+def ran(exit_code: int, nan: dict, steps: int, applied: str = "", **facts) -> Observed:
+    """As observe makes it: what instruments measured is a fact of the run."""
+    told = [Sighting("nan", "", nan, finding="says" in nan), Sighting("turns", "", {"turn.steps": steps})]
+    if applied:
+        told.append(Sighting("turns", "", {"turn.lr": applied, "turn.lr.times": steps}))
+    run = Run(nouns.COMMAND, exit_code, 1.0)
+    measured = {name: value for name, value in nan.items() if name.startswith("nan.")}
+    return Observed(run, {"exit": exit_code, **measured, **facts}, () if exit_code == 0 else (CRASH,), tuple(told))
+
+
+BROKEN = ran(1, NAN, 7, loss="nan")
+WELL = ran(0, HEALTHY, 20, "applied", loss=0.25)
+
+
+class Room:
+    """Gives these runs one after the other, and remembers how each was asked for."""
+
+    def __init__(self, *runs: Observed) -> None:
+        self.left, self.asked = list(runs), []
+
+    def run(self, command, **how):
+        self.asked.append(how)
+        return self.left.pop(0)
+
+
+def suspicion(supports: str = 'changed.nan.kind == "none"', refutes: str = 'changed.nan.kind != "none"', turns=("lr=0.1",)) -> Hypothesis:
+    return Hypothesis("h1", "the rate is too high", "-", Check(parse(supports), parse(refutes), change=Change(turns=turns)), "person:a")
+
+
+def asked(wanted: Hypothesis, *runs: Observed, on_base: bool = True, known: Evidence | None = None) -> tuple[Evidence, Room]:
+    room = Room(*runs)
+    base = fold([nouns.failure(), wanted])
+    shows = "ValueError: the loss is NaN @ - > -"
+    case = replace(base, failure=replace(base.failure, facts={**base.failure.facts, "signature": shows}))
+    case = advance(case, known) if known else case
+    kept = SimpleNamespace(keep=lambda *args: "evidence/h1-1")
+    bench = Bench(SimpleNamespace(copy=lambda allowed: nullcontext(room)), None, kept, instruments=("nan", "mode"))
+    (found,) = check(case, [wanted], bench, on_base=on_base)
+    return found, room
+
+
+def test_facts_of_both_runs_say_what_vanished_and_what_did_not():
+    found, room = asked(suspicion(), BROKEN, WELL)
+    assert found.verdict is Verdict.SUPPORTS, found.unclear
+    assert {name: found.facts[name] for name in ("control.nan.kind", "changed.nan.kind", "control.loss", "changed.loss", "turn.lr",
+                                                 "control.nan.findings", "changed.nan.findings", "symptom.depends")} == {
+        "control.nan.kind": "loss", "changed.nan.kind": "none", "control.loss": "nan", "changed.loss": 0.25, "turn.lr": "applied",
+        "control.nan.findings": 1, "changed.nan.findings": 0, "symptom.depends": True}
+    assert room.asked[0]["instruments"] == ["turns", "nan"] and "turns" not in room.asked[0]
+    assert room.asked[1]["turns"] == ("lr=0.1",)
+
+
+def test_a_turn_that_was_never_applied_decides_nothing_and_says_why():
+    found, _ = asked(suspicion(), BROKEN, ran(0, HEALTHY, 20, "never met"))
+    assert found.verdict is Verdict.UNCLEAR and found.unclear == "The turn lr=0.1 was not applied: no optimizer was stepped."
+    found, _ = asked(suspicion(), BROKEN, ran(0, HEALTHY, 20, "refused: because"))
+    assert found.unclear == "The turn lr=0.1 was not applied: refused: because."
+
+
+def test_a_vanished_failure_alone_names_no_cause():
+    found, _ = asked(suspicion("symptom.depends == true", "symptom.depends == false"), BROKEN, WELL)
+    assert found.verdict is Verdict.UNCLEAR and "that alone names no cause" in found.unclear
+
+
+def test_a_failure_that_stays_under_the_change_refutes():
+    found, _ = asked(suspicion("symptom.depends == true", "symptom.depends == false"), BROKEN, ran(1, NAN, 7, "applied"))
+    assert found.verdict is Verdict.REFUTES
+
+
+def test_a_changed_run_that_ends_before_the_failure_could_come_decides_nothing():
+    found, _ = asked(suspicion(), BROKEN, ran(1, HEALTHY, 2, "applied"))
+    assert found.verdict is Verdict.UNCLEAR and "It made 2 steps; the failure came after 7." in found.unclear
+
+
+def test_what_the_control_run_shows_as_well_is_no_merit_of_the_change():
+    wanted = suspicion("changed.loss is finite", "changed.loss exists")
+    assert Evidence(wanted, {"changed.loss": 0.2, "control.loss": "nan"}).verdict is Verdict.UNCLEAR, "both predictions hold"
+    wanted = suspicion("changed.val_acc >= 0.8", "changed.val_acc < 0.8")
+    assert Evidence(wanted, {"changed.val_acc": 0.9, "control.val_acc": 0.5}).verdict is Verdict.SUPPORTS
+    assert Evidence(wanted, {"changed.val_acc": 0.9, "control.val_acc": 0.85}).verdict is Verdict.REFUTES
+    assert Evidence(wanted, {"changed.val_acc": 0.6, "control.val_acc": 0.5}).verdict is Verdict.REFUTES
+
+
+def test_a_fact_that_is_well_in_the_failing_control_run_does_not_tell_the_failure():
+    found, _ = asked(suspicion(), ran(1, HEALTHY, 7), WELL)
+    assert found.verdict is Verdict.UNCLEAR
+    assert found.unclear == "Without the change too control.nan.kind = none, while it fails: this fact does not tell the failure."
+
+
+def test_on_a_fix_the_control_run_refutes_when_it_passes_the_step_where_the_failure_was():
+    wanted = suspicion()
+    known, _ = asked(wanted, BROKEN, WELL)
+    fixed, never_met = ran(0, HEALTHY, 20), ran(0, HEALTHY, 20, "never met")
+    for changed in (WELL, never_met):
+        again, _ = asked(wanted, fixed, changed, on_base=False, known=known)
+        assert again.verdict is Verdict.REFUTES, again.unclear
+    short, _ = asked(wanted, ran(0, HEALTHY, 5), WELL, on_base=False, known=known)
+    assert short.verdict is Verdict.UNCLEAR and short.unclear == "It made 5 steps; the failure came after 7."
+    ill, _ = asked(wanted, ran(0, {**NAN, "step": 9}, 20), WELL, on_base=False, known=known)
+    assert ill.verdict is Verdict.SUPPORTS, "the numbers are still bad where nothing changes them"
+    crashed, _ = asked(wanted, BROKEN, WELL, on_base=False, known=known)
+    assert crashed.verdict is Verdict.UNCLEAR and "did not complete" in crashed.unclear
+
+
+def test_on_a_fix_a_failure_that_is_gone_depends_on_nothing_however_the_changed_run_ends():
+    wanted = suspicion("symptom.depends == true", "symptom.depends == false", turns=())
+    again, _ = asked(wanted, ran(0, HEALTHY, 20), ran(1, HEALTHY, 1), on_base=False)
+    assert again.verdict is Verdict.REFUTES
+
+
+def test_a_probe_that_is_an_instrument_is_armed_in_the_shared_run():
+    wanted = Hypothesis("h1", "numbers are bad", "-", Check(parse('nan.kind == "loss"'), parse('nan.kind == "none"'), probes=("nan",)), "-")
+    found, room = asked(wanted, BROKEN)
+    assert found.verdict is Verdict.SUPPORTS and room.asked[0]["instruments"] == ["nan"]
+
+
+@pytest.mark.parametrize(
+    "text", ["warp=1", "lr=0", "lr=-1", "lr=x", "lr", "autocast=on", "workers=-1", "skip=0", "threads=0", "overfit=two", ""])
+def test_a_turn_that_there_is_not_is_refused(text):
+    with pytest.raises(BadInput) as refused:
+        turns_from(text)
+    assert refused.value.slug == "bad-turn"
+
+
+def test_turns_are_read_as_typed():
+    assert turns_from("lr=0.5, workers=0,shuffle-labels=on") == ("lr=0.5", "workers=0", "shuffle_labels=on")
+    assert check_from("turn:lr=1e-3", parse("a == 1"), parse("a == 2"), str).change == Change(turns=("lr=1e-3",))
+
+
+def test_the_guest_has_a_seam_for_each_turn():
+    from bitten.adapters import vocabulary  # noqa: PLC0415 - only here
+
+    assert set(vocabulary._literal(vocabulary.FOLDER / "turns.py", "PARTS")) == set(TURNS)
+
+
+def test_an_unknown_probe_is_refused_with_the_known_ones():
+    person = SimpleNamespace(name="ana")
+    with pytest.raises(BadInput) as refused:
+        suspect(fold([nouns.failure()]), "it is", "probe:nam", "a == 1", "a == 2", (), person, str, ("nan", "unequal_items"))
+    assert refused.value.slug == "no-such-probe" and "nan, unequal_items" in str(refused.value)
