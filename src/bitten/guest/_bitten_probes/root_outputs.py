@@ -22,19 +22,25 @@ MANY = 4
 
 
 class Root:
-    """What is known of an outermost module: how it was called, and what its outputs are."""
+    """What is known of an outermost module: the losses called on its outputs, and the dimensions that held their classes."""
 
-    def __init__(self) -> None:
-        self.class_dim: dict[int, int] = {}
+    def __init__(self, module: Any) -> None:
+        self.module = weakref.ref(module)
+        self.class_dims: dict[int, set[int]] = {}
         self.losses: set[str] = set()
 
 
 class Output:
-    """One tensor that a root gave: which root, the how many-eth of its tensors, and how it lay in memory."""
+    """A tensor that a root gave, or a known copy of one: the how many-eth of the root's tensors, and which of its dimensions are here.
 
-    def __init__(self, root: Any, at: int, tensor: Any, reference: Any) -> None:
-        self.root, self.at, self.weak = root, at, reference
-        self.shape, self.strides = tuple(tensor.shape), tuple(tensor.stride())
+    `is_squashed`: a softmax came between. `is_choice`: it is a prediction that was made of one; `doubt` is what is wrong with that.
+    """
+
+    def __init__(self, root: Root, at: int, tensor: Any, dims: tuple[int | None, ...], is_squashed: bool = False) -> None:
+        self.root, self.at, self.dims, self.is_squashed = root, at, dims, is_squashed
+        self.is_choice = False
+        self.doubt: Any = None
+        self.shape, self.strides, self.weak = tuple(tensor.shape), tuple(tensor.stride()), weak(tensor)
 
 
 _roots: Any = weakref.WeakKeyDictionary()
@@ -50,20 +56,45 @@ def install() -> None:
 
 
 def _root_post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
+    module = unwrapped(module)
     known = _roots.get(module)
     if known is None:
-        known = _roots[module] = Root()
+        known = _roots[module] = Root(module)
     for at, tensor in enumerate(tensors(out)):
-        follow(tensor, known, at)
+        _follow(tensor, Output(known, at, tensor, tuple(range(tensor.dim()))))
 
 
-def follow(tensor: Any, root: Root, at: int) -> None:
+def unwrapped(module: Any) -> Any:
+    """The program's own module inside one that distributes or compiles it."""
+    inner = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}.get(type(module).__name__)
+    return getattr(module, inner, module) if inner is not None else module
+
+
+def _follow(tensor: Any, output: Output) -> None:
     name = storage(tensor)
     if name:
         _outputs.pop(name, None)
-        _outputs[name] = Output(root, at, tensor, weak(tensor))
+        _outputs[name] = output
         if len(_outputs) > MOST:
             del _outputs[next(iter(_outputs))]
+
+
+def follow_copy(tensor: Any, of_tensor: Any, is_squashed: bool = False) -> None:
+    """`tensor` has the values of `of_tensor` in the same dimensions, or what a softmax made of them."""
+    source = of(of_tensor)
+    if source is not None and is_plain(tensor) and tensor.dim() == of_tensor.dim() and storage(tensor) != storage(of_tensor):
+        dims = tuple(root_dim(source, of_tensor, dim) for dim in range(of_tensor.dim()))
+        copy = Output(source.root, source.at, tensor, dims, is_squashed or source.is_squashed)
+        copy.is_choice, copy.doubt = source.is_choice, source.doubt
+        _follow(tensor, copy)
+
+
+def follow_choice(tensor: Any, source: Output, doubt: Any = None) -> None:
+    """`tensor` is a prediction made of an output."""
+    if is_plain(tensor):
+        choice = Output(source.root, source.at, tensor, (None,) * tensor.dim())
+        choice.is_choice, choice.doubt = True, doubt
+        _follow(tensor, choice)
 
 
 def of(tensor: Any) -> Output | None:
@@ -107,8 +138,10 @@ def weak(tensor: Any) -> Any:
     return sys.modules["torch.multiprocessing.reductions"].StorageWeakRef(tensor.untyped_storage())
 
 
-def dim_of(output: Output, tensor: Any, dim: int) -> int | None:
-    """Which dimension of the output a dimension of a view of it is; None where it can't be told."""
+def root_dim(output: Output, tensor: Any, dim: int) -> int | None:
+    """Which dimension of the root's output this one of a view is; None where it can't be told."""
     size, stride = tensor.shape[dim], tensor.stride(dim)
+    if tuple(tensor.shape) == output.shape and tuple(tensor.stride()) == output.strides:
+        return output.dims[dim]
     same = [at for at, each in enumerate(zip(output.shape, output.strides)) if each == (size, stride)]
-    return same[0] if len(same) == 1 and size > 1 else None
+    return output.dims[same[0]] if len(same) == 1 and size > 1 else None
