@@ -157,10 +157,11 @@ def _pre(module: Any, args: Any) -> None:
         fire("module_pre", module, args)
 
 
-def _post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
-    """`out` is None too where the call raised: the hook is always called, so that the depth is right after an exception."""
+def _post(module: Any, args: Any, *rest: Any) -> None:
+    """(kwargs, out); where the call raised torch gives `None` alone. The hook is always called, so that the depth is right afterwards."""
     if _is_compiling() or Now.quiet:
         return
+    kwargs, out = rest if len(rest) == 2 else ({}, None)
     depth = _mine.depth = max(0, getattr(_mine, "depth", 1) - 1)
     if out is None and _is_raising():
         if depth == 0:
