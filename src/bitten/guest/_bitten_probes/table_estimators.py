@@ -1,0 +1,258 @@
+"""What estimators of scikit-learn's kind are fitted on, made, and judged by: their public methods, where the person's own code calls them.
+
+Part of the instrument `tables`. A call from inside a library (a pipeline's step, a fold of `cross_val_score`) tells only whether it
+converged: its rows are that library's to choose. What it does not know: a model that was loaded from a file, or fitted in another process.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from time import perf_counter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+hook: Any = sys.modules["_bitten_hook"]
+frames: Any = hook.load("_bitten_frames")
+patches: Any = hook.load("_bitten_patches")
+seams: Any = hook.load("_bitten_probes.table_seams")
+rows: Any = hook.load("_bitten_probes.table_rows")
+events: Any = hook.load("_bitten_probes.table_events")
+leaks: Any = hook.load("_bitten_probes.table_leaks")
+folds: Any = hook.load("_bitten_probes.table_folds")
+features: Any = hook.load("_bitten_probes.table_features")
+gaps: Any = hook.load("_bitten_probes.table_gaps")
+targets: Any = hook.load("_bitten_probes.table_targets")
+copies: Any = hook.load("_bitten_probes.table_copies")
+scores: Any = hook.load("_bitten_probes.table_scores")
+
+SECONDS = 3.0
+"""What a process spends on looking at its rows; after that it is blind, and says so."""
+
+
+class Clock:
+    spent = 0.0
+
+
+class Model:
+    """A fitted estimator: its last fit, the rows of all its folds, and what its columns were like."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.event, self.turns = name, None, folds.Turns()
+        self.features: Any = None
+        self.encoded: list[Any] = []
+
+
+_models: dict[int, tuple[Any, Model]] = {}
+
+
+def model_of(estimator: Any) -> Model:
+    key = id(estimator)
+    known = _models.get(key)
+    if known is None or known[0]() is not estimator:
+        known = _models[key] = (weakref.ref(estimator, lambda _: _models.pop(key, None)), Model(type(estimator).__name__))
+    return known[1]
+
+
+def install() -> None:
+    patches.on_import("sklearn.base", lambda module: seams.every_subclass(module.BaseEstimator, _born))
+    patches.on_import("sklearn.model_selection", _selection)
+
+
+METHODS = ("fit", "partial_fit", "fit_transform", "fit_predict", "fit_resample", "transform", "predict", "predict_proba",
+           "predict_log_proba", "decision_function", "score")  # fmt: skip
+
+
+def _born(cls: type) -> None:
+    seams.watch_methods(cls, {name: (_before(name), _after(name)) for name in METHODS})
+
+
+def _before(name: str) -> Any:
+    if not name.startswith(("fit", "partial_fit", "predict", "score")):
+        return None
+    return lambda args, kwargs: _timed(_calling, name, args, kwargs)
+
+
+def _after(name: str) -> Any:
+    return lambda kept, args, kwargs, out: _timed(_called, name, args, kwargs, out)
+
+
+def _timed(call: Any, *args: Any) -> None:
+    if Clock.spent > SECONDS:
+        return
+    start = perf_counter()
+    try:
+        call(*args)
+    finally:
+        Clock.spent += perf_counter() - start
+
+
+def _given(args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+    x = args[1] if len(args) > 1 else kwargs.get("X")
+    return args[0], x, args[2] if len(args) > 2 else kwargs.get("y")
+
+
+def _calling(name: str, args: Any, kwargs: Any) -> None:
+    if "numpy" not in sys.modules or not _is_direct():
+        return
+    estimator, x, _ = _given(args, kwargs)
+    gaps.reaches(estimator, name, x)
+
+
+def _is_direct() -> bool:
+    return bool(events.called_by_user(sys._getframe(1)))
+
+
+def _called(name: str, args: Any, kwargs: Any, out: Any) -> None:
+    if "numpy" not in sys.modules:
+        return
+    estimator, x, y = _given(args, kwargs)
+    if name.startswith(("fit", "partial_fit")):
+        features.converged(estimator, x)
+    if not _is_direct() or x is None:
+        return
+    gaps.accepted()
+    found = rows.of(x)
+    if found is None:
+        return
+    if name.startswith(("fit", "partial_fit")):
+        _fitted(name, estimator, x, y, found, out)
+    elif name == "transform":
+        _made(estimator, found, out)
+    else:
+        _evaluated(name, estimator, x, y, found, out)
+
+
+# ---------------------------------------------------------------------------------------------- fits
+
+
+def _fitted(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> None:
+    if hasattr(estimator, "best_estimator_") and len(found) >= rows.FEWEST:
+        leaks.judge(found.marks, _all(found), events.stack(), False)
+    model, (roots, _) = model_of(estimator), events.trace(found.marks)
+    is_continued = name == "partial_fit" or bool(getattr(estimator, "warm_start", False))
+    if not is_continued:
+        model.turns.reset()
+    model.turns.trained(roots)
+    all_rows = sys.modules["numpy"].concatenate(model.turns.before + model.turns.since) if is_continued else roots
+    model.event = events.Event(model.name, _kind(name, estimator, y), all_rows)
+    model.features, model.encoded = features.Features(x, found), targets.matching(x, y)
+    if name == "fit_transform":
+        _made(estimator, found, out)
+    elif name == "fit_resample":
+        _resampled(model.event, out)
+
+
+def _all(found: Any) -> Any:
+    return sys.modules["numpy"].ones(len(found), bool)
+
+
+def _kind(name: str, estimator: Any, y: Any) -> str:
+    if name == "fit_resample":
+        return "resampler"
+    if y is None or not hasattr(estimator, "transform"):
+        return "unsupervised"
+    of_selection = type(estimator).__module__.startswith("sklearn.feature_selection") and type(estimator).__name__ != "VarianceThreshold"
+    return "supervised" if of_selection or _needs_targets(estimator) else "unsupervised"
+
+
+def _needs_targets(estimator: Any) -> bool:
+    try:
+        return bool(estimator.__sklearn_tags__().target_tags.required)
+    except Exception:  # before scikit-learn 1.6, or a class that is no whole estimator
+        get = getattr(estimator, "_get_tags", None)
+        return bool(get().get("requires_y")) if get is not None else False
+
+
+def _made(estimator: Any, found: Any, out: Any) -> None:
+    event = model_of(estimator).event
+    made = rows.of(out) if event is not None else None
+    if made is not None and len(made) == len(found):
+        events.note_made(event, found.marks, made.marks)
+        features.note_made(estimator, found, made)
+
+
+def _resampled(event: Any, out: Any) -> None:
+    """Rows that a resampler made of others, and those it handed through, are all its own."""
+    made = rows.of(out[0]) if isinstance(out, tuple) and out else None
+    if made is not None:
+        np = sys.modules["numpy"]
+        event.rows = np.union1d(event.rows, made.marks)
+        events.note_made(event, made.marks, made.marks)
+
+
+# ---------------------------------------------------------------------------------------------- evaluations
+
+
+def _evaluated(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> None:
+    model = model_of(estimator)
+    if name != "score":
+        scores.note_prediction(name, out)
+    features.compare(estimator, model.features, x, found)
+    if len(found) < rows.FEWEST or model.event is None:
+        return
+    roots, _ = events.trace(found.marks)
+    is_fresh, where = ~rows.among(roots, model.event.rows), events.stack()
+    leaks.judge(found.marks, is_fresh, where, False)
+    targets.judge(model.encoded, x, found, is_fresh, where)
+    old = model.turns.evaluated(roots)
+    if old:
+        says = (f"{old} of {len(roots)} rows that {model.name} is judged by are rows that it was fitted on in an earlier fold, "
+                "and it kept what it had learnt")  # fmt: skip
+        facts = {"tables.leaked_rows": old, "tables.leaked_share": old / len(roots), "tables.estimator": model.name, "also": [where[-1][1]]}
+        leaks.found("model_reused", says, facts, model.event.here)
+    else:
+        leaks.judge_model(model.name, model.event, roots, where, _variables(x))
+
+
+def _variables(value: Any) -> list[str]:
+    """By which names the caller knows this object."""
+    frame = hook.load("_bitten_probes.report").user_frame(sys._getframe(1))
+    if frame is None:
+        return []
+    held = frames.variables_of(frame)
+    names = [str(key) for key, each in list(held.items()) if each is value]
+    frames.forget(frame, held)
+    return names
+
+
+# ---------------------------------------------------------------------------------------------- splits and cross-validation
+
+
+def _selection(module: Any) -> None:
+    seams.watch(module, "train_test_split", None, lambda kept, args, kwargs, out: _timed(_split, args, out))
+    for name in ("cross_val_score", "cross_validate", "cross_val_predict"):
+        seams.watch(module, name, lambda args, kwargs: _timed(_crossed, args, kwargs))
+
+
+def _split(args: Any, out: Any) -> None:
+    if "numpy" not in sys.modules or not events.called_by_user(sys._getframe(1)):
+        return
+    for at, table in enumerate(args):
+        pool = rows.of(table)
+        train, test = (rows.of(out[2 * at + side]) for side in (0, 1))
+        if pool is not None and train is not None and test is not None:
+            roots = [events.trace(each.marks)[0] for each in (pool, train, test)]
+            leaks.note_split(*roots, test)
+            copies.judge(args, pool, train, test)
+            targets.note_split(table, args, pool)
+            features.note_named(table, pool)
+            return
+
+
+def _crossed(args: Any, kwargs: Any) -> None:
+    if "numpy" not in sys.modules or not events.called_by_user(sys._getframe(1)):
+        return
+    x, y = args[1] if len(args) > 1 else kwargs.get("X"), args[2] if len(args) > 2 else kwargs.get("y")
+    found = rows.of(x)
+    if found is not None and len(found) >= rows.FEWEST:
+        leaks.judge(found.marks, _all(found), events.stack(), True)
+        copies.judge((x, y), found, None, None)
+        targets.judge(targets.matching(x, y), x, found, _all(found), events.stack())
+
+
+def forget() -> None:
+    _models.clear()
+    Clock.spent = 0.0

@@ -1,0 +1,152 @@
+"""Whether rows that a model is judged by had been seen before: by its transformers, by itself, in a split of its own, in an earlier fold.
+
+Part of the instrument `tables`. Verdicts wait for the end of the process, since a clean test that comes later takes them back. Tables whose
+rows are often equal by nature are not judged: overlap means little there.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+hook: Any = sys.modules["_bitten_hook"]
+report: Any = hook.load("_bitten_probes.report")
+rows: Any = hook.load("_bitten_probes.table_rows")
+events: Any = hook.load("_bitten_probes.table_events")
+
+MOST = 64
+
+
+class Split:
+    """One call of `train_test_split`, in rows traced back."""
+
+    def __init__(self, pool: Any, train: Any, test: Any, found: Any) -> None:
+        np = sys.modules["numpy"]
+        self.event = events.Event("train_test_split", "split", pool)
+        self.train, self.test = np.unique(train), np.unique(test)
+        self.marks, self.labels = found.marks, None if found.labels is None else np.unique(found.labels)
+
+
+class Seen:
+    """What was seen in this process."""
+
+    splits: list[Split] = []  # noqa: RUF012 - one process, one list
+    pending: dict[int, tuple[Any, Any, dict[str, Any], bool]] = {}  # noqa: RUF012
+    clean: set[int] = set()  # noqa: RUF012
+    evaluations = 0
+    leaked = 0
+
+
+def note_split(pool: Any, train: Any, test: Any, found: Any) -> None:
+    """Rows traced back; `found` are the test's as they stand."""
+    if len(Seen.splits) < MOST and min(len(train), len(test)) >= rows.FEWEST:
+        Seen.splits.append(Split(pool, train, test, found))
+
+
+def split_with_test(roots: Any, labels: Any = None) -> Split | None:
+    """The latest split whose test part holds these rows, by their values or by their labels."""
+    for split in reversed(Seen.splits):
+        if rows.share(rows.among(roots, split.test)) >= 0.99:
+            return split
+        if labels is not None and split.labels is not None and rows.share(rows.among(labels, split.labels)) >= 0.99:
+            return split
+    return None
+
+
+# ---------------------------------------------------------------------------------------------- fitted before the split
+
+
+def judge(marks: Any, is_fresh: Any, later: list[Any], is_cross: bool) -> None:
+    """Rows are evaluated: were they among those that their transformers were fitted on? `is_fresh` tells which the model has not seen."""
+    Seen.evaluations += 1
+    roots, touched = events.trace(marks)
+    for event, hit in touched:
+        if is_fresh.sum() < rows.FEWEST or rows.share(hit[is_fresh]) < 0.5:
+            continue
+        inside = rows.among(roots[is_fresh & hit], event.rows)
+        if rows.share(inside) >= 0.5 and rows.share(inside) - event.twins >= 0.3:
+            facts = {"tables.rows_in_common": int(inside.sum()), "tables.share_in_common": rows.share(inside),
+                     "tables.fitted_rows": event.size, "tables.estimator": event.name}  # fmt: skip
+            split = split_with_test(roots)
+            Seen.pending.setdefault(id(event), (event, split.event.stack if split else later, facts, is_cross))
+        elif rows.share(inside) <= 0.1:
+            Seen.clean.add(id(event))
+
+
+def tell_pending() -> None:
+    """At the end: a transformer that used the targets is a finding, one that did not is mild."""
+    if not Seen.evaluations:
+        _judge_splits()
+    for event, later, facts, is_cross in Seen.pending.values():
+        is_clean = id(event) in Seen.clean and not is_cross
+        how = {"resampler": "made rows from", "supervised": "chose by the targets of"}.get(event.kind, "was fitted on")
+        says = (f"{event.name} {how} {event.size} rows before they were split: {facts['tables.rows_in_common']} rows "
+                f"({facts['tables.share_in_common']:.0%}) that a model is judged by were among them")  # fmt: skip
+        also = [event.line] if event.line else []
+        if event.kind in ("supervised", "resampler") and not is_clean:
+            count, share = facts.pop("tables.rows_in_common"), facts.pop("tables.share_in_common")
+            facts.update({"tables.leaked_rows": count, "tables.leaked_share": share, "also": also})
+            found("fit_before_split", says, facts, events.turn(event.stack, later))
+        else:
+            mild = "an inner validation only" if is_clean else "mild, as no target was used"
+            report.hint("tables", f"fitted {event.line}", f"{says} ({mild})", {**facts, "also": also}, events.turn(event.stack, later))
+
+
+def _judge_splits() -> None:
+    """Nothing of scikit-learn was evaluated, so a model of another kind was: its test rows are the split's."""
+    np = sys.modules["numpy"]
+    for split in Seen.splits[:1]:
+        judge(split.marks, np.ones(len(split.marks), bool), split.event.stack, False)
+
+
+# ---------------------------------------------------------------------------------------------- a model and the rows it has seen
+
+
+def judge_model(name: str, fitted: Any, roots: Any, where: list[Any], variables: list[str]) -> None:
+    """`fitted` is the event of the model's last fit."""
+    seen = rows.among(roots, fitted.rows)
+    overlap, by_nature = rows.share(seen), max(fitted.twins, rows.twins(roots))
+    covered = rows.share(rows.among(fitted.rows, sys.modules["numpy"].unique(roots)))
+    facts = {"tables.leaked_rows": int(seen.sum()), "tables.leaked_share": overlap, "tables.fitted_rows": fitted.size,
+             "tables.estimator": name, "also": [fitted.line]}  # fmt: skip
+    if overlap - by_nature < 0.1 or by_nature > 0.5:
+        return
+    tests = [each for each in variables if _is_test_name(each)]
+    if overlap >= 0.99 and tests:
+        says = f"{tests[0]} is called a test set, and each of its {len(roots)} rows is one that {name} was fitted on"
+        found("test_is_train", says, facts, (where[-1][1], where[-1][2]) if where else ("", ""))
+    elif overlap < 0.99 and covered < 0.9:
+        _judge_redrawn(name, fitted, roots, where, facts)
+
+
+def _judge_redrawn(name: str, fitted: Any, roots: Any, where: list[Any], facts: dict[str, Any]) -> None:
+    """A part of the rows, neither all nor none: as if test rows had been drawn a second time."""
+    says = f"{facts['tables.leaked_rows']} of {len(roots)} rows that {name} is judged by are rows that it was fitted on"
+    second = split_with_test(roots)
+    first = next((each for each in Seen.splits if rows.share(rows.among(fitted.rows, each.train)) >= 0.99 and each is not second), None)
+    if second is not None and first is not None:
+        facts["also"] = [first.event.line, *facts["also"]]
+        found("split_redrawn", f"{says}: the rows were split twice, and the second draw is another", facts, second.event.here)
+    elif facts["tables.leaked_share"] >= 0.3:
+        says += ": its training rows and these were drawn apart from each other"
+        found("split_redrawn", says, facts, (where[-1][1], where[-1][2]))
+
+
+def _is_test_name(variable: str) -> bool:
+    words = variable.lower().replace(".", "_").split("_")
+    return any(word in ("test", "te", "val", "valid", "validation", "holdout", "xtest", "xval") for word in words)
+
+
+def found(kind: str, says: str, facts: dict[str, Any], where: tuple[str, str]) -> None:
+    Seen.leaked = max(Seen.leaked, facts.get("tables.leaked_rows", 0))
+    report.finding("tables", f"{kind} {where[0]}", says, {"tables.leak": kind, **facts}, where)
+
+
+def forget() -> None:
+    Seen.splits.clear()
+    Seen.pending.clear()
+    Seen.clean.clear()
+    Seen.evaluations = Seen.leaked = 0
