@@ -51,7 +51,8 @@ def named_batch() -> None:
         if step == ODD:
             batch["height"][2] = float("nan")
         optimizer.zero_grad()
-        loss = (model(**batch) - y).pow(2).mean()  # <- keyword_input
+        out = model(**batch)  # <- keyword_input
+        loss = (out - y).pow(2).mean()
         loss.backward()
         optimizer.step()
         print(f"step {step} loss {loss.item():.4f}")
