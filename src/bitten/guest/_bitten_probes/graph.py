@@ -26,7 +26,7 @@ OLD = 5
 KEPT = 24
 """Graphs of that many steps, each older than `OLD` steps: a few are kept on purpose (a window, a replay); none is ever let go of here."""
 STREAK = 3
-ANEW = r"\btensor\([^)]*requires_grad\s*=\s*True|\bVariable\(|\.requires_grad_\(\s*(True)?\s*\)|\.requires_grad\s*=\s*True"
+ANEW = r"\btensor\(.*requires_grad\s*=\s*True|\bVariable\(|\.requires_grad_\(\s*(True)?\s*\)|\.requires_grad\s*=\s*True"
 DIVERGED = 10.0
 LEAK = 100_000  # bytes a step
 
@@ -130,7 +130,7 @@ def _root_post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
 
 
 def _step_post(optimizer: Any, number: int) -> None:
-    if held.is_check(number) and number >= 15:
+    if held.is_check(number) and number >= 15 and number + 1 > (Now.memory[-1][0] if Now.memory else 0):
         Now.memory.append((number + 1, _resident()))
     if not Now.is_told and Now.marks and number >= KEPT + OLD and number % 16 == 15:
         _count_kept(number)
@@ -191,16 +191,16 @@ def _marks_below(node: Any) -> int:
 
 def _name_of(tensor: Any, gc: Any) -> str:
     """The attribute or variable that holds it, directly or in a list or dict."""
-    for holder in gc.get_referrers(tensor)[:40]:
-        if isinstance(holder, (list, dict, tuple)) and holder is not sys.modules and not _is_ours(holder):
-            name = _key_in(holder, tensor) if isinstance(holder, dict) else ""
-            if name.isidentifier():
+    near = [each for each in gc.get_referrers(tensor)[:40] if not _is_ours(each)]
+    for holder in near:
+        name = _key_in(holder, tensor)
+        if name:
+            return name
+    for holder in near:
+        for above in gc.get_referrers(holder)[:40] if isinstance(holder, (list, dict, tuple)) else ():
+            name = "" if _is_ours(above) else _key_in(above, holder)
+            if name:
                 return name
-            for above in gc.get_referrers(holder)[:40]:
-                if isinstance(above, dict) and not _is_ours(above):
-                    name = _key_in(above, holder)
-                    if name.isidentifier():
-                        return name
     return _local_of(tensor)
 
 
@@ -215,8 +215,15 @@ def _is_ours(holder: Any) -> bool:
     return False
 
 
-def _key_in(holder: dict[Any, Any], value: Any) -> str:
-    return next((str(key) for key, each in list(holder.items())[:10_000] if each is value), "")
+def _key_in(holder: Any, value: Any) -> str:
+    """Under which name a module, an instance or its dict has it."""
+    if not isinstance(holder, dict):
+        try:
+            holder = object.__getattribute__(holder, "__dict__")
+        except AttributeError:
+            return ""
+    found = next((key for key, each in list(holder.items())[:10_000] if each is value), None) if type(holder) is dict else None
+    return found if type(found) is str and found.isidentifier() else ""
 
 
 def _local_of(tensor: Any) -> str:

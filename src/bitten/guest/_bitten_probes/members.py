@@ -29,7 +29,7 @@ LOOKS = 3
 ROOTS = 16
 RECORDS = 5000
 NOWHERE = ("", "")
-FREEZING = r"\.requires_grad\s*=\s*(?!True\b)|\.requires_grad_\(\s*(?!True\b)[^)\s]"
+FREEZING = r"\.requires_grad\s*=(?!=|\s*True\b)|\.requires_grad_\(\s*(?!True\b)[^)\s]"
 
 
 class Record:
@@ -73,6 +73,7 @@ _reused: set[int] = set()
 def install() -> None:
     bus.listen("optimizer", root_pre=_called, born=_born, step_post=_step_post, forked=_forked)
     patches.on_import("torch", _torch)
+    loads.install()
 
 
 def _forked() -> None:
@@ -98,6 +99,7 @@ def _called(module: Any, args: Any) -> None:
 def _born(thing: Any, where: tuple[str, str]) -> None:
     torch = sys.modules["torch"]
     _order[0] += 1
+    sources.remember(where)
     if isinstance(thing, torch.optim.Optimizer):
         _optimizers.put(thing, (_order[0], where))
     elif isinstance(thing, torch.nn.Module):
@@ -175,7 +177,7 @@ def _look(root: Any, kept: Root, holders: dict[int, Any]) -> None:
             if each is not None:
                 _count(kept, each, id(each) in holders)
                 if id(each) not in holders or not each.requires_grad:
-                    record = _noted(kept, module, f"{path}.{name}".lstrip("."), each, holders, late, NOWHERE)
+                    record = _noted(kept, module, f"{path}.{name}".lstrip("."), each, holders, late, None)
                     asked.append((each, record))
                     kept.last = record if each.dim() > 1 else kept.last
     if kept.looks in (1, LOOKS):
@@ -196,9 +198,9 @@ def _count(kept: Root, each: Any, is_held: bool) -> None:
         kept.last = None
 
 
-def _noted(kept: Root, module: Any, name: str, each: Any, holders: dict[int, Any], late: int, holder: tuple[str, str]) -> Record:
-    """`holder` is where a layer was made that is kept beside."""
-    record = _record(kept, module, name, each, holder)
+def _noted(kept: Root, module: Any, name: str, each: Any, holders: dict[int, Any], late: int, holder: tuple[str, str] | None) -> Record:
+    """`holder` is where a layer was made that is kept beside; None of what is registered."""
+    record = _record(kept, module, name, each, holder or NOWHERE, holder is None)
     record.looks += 1
     record.with_gradient += each.grad is not None
     record.frozen += not each.requires_grad
@@ -209,11 +211,11 @@ def _noted(kept: Root, module: Any, name: str, each: Any, holders: dict[int, Any
     return record
 
 
-def _record(kept: Root, module: Any, name: str, each: Any, holder: tuple[str, str]) -> Record:
+def _record(kept: Root, module: Any, name: str, each: Any, holder: tuple[str, str], is_registered: bool) -> Record:
     known: Record | None = _records.get(each)
     if known is None:
         made = bus.birthplace(module)
-        known = Record(name, kept.name, holder if holder[0] else made, made, "unregistered" if holder[0] else "unheld")
+        known = Record(name, kept.name, holder if holder[0] else made, made, "unheld" if is_registered else "unregistered")
         _records.put(each, known)
         if len(_every) < RECORDS:
             _every.append(known)
@@ -248,7 +250,7 @@ def _unregistered(root: Any, kept: Root, holders: dict[int, Any], late: int) -> 
             if not name.startswith("_"):
                 for layer, path, each in _beside(value, name, known):
                     if id(each) not in holders and each.requires_grad and each.is_leaf and each.grad is not None:
-                        where = _line_of(owner, layer)
+                        where = _line_of(owner, name, layer) if _records.get(each) is None else NOWHERE
                         asked.append((each, _noted(kept, layer if layer is not None else owner, path, each, holders, late, where)))
     return asked
 
@@ -269,11 +271,14 @@ def _beside(value: Any, name: str, known: set[int], depth: int = 2) -> Iterator[
             yield from _beside(each, f"{name}.{key}", known, depth - 1)
 
 
-def _line_of(owner: Any, layer: Any) -> tuple[str, str]:
-    """Where the owner made the layer; else where the layer was made; else where the owner was."""
+def _line_of(owner: Any, name: str, layer: Any) -> tuple[str, str]:
+    """Where the owner made the layer; else where the layer was made; of a tensor the one line that sets the attribute, else the owner's."""
     layers = list(layer.modules()) if layer is not None else []
     found: list[tuple[tuple[str, str], int]] = next(filter(None, (_lines.get(each) for each in layers)), [])
-    return next((line for line, maker in found if maker == id(owner)), found[-1][0] if found else bus.birthplace(owner))
+    if found:
+        return next((line for line, maker in found if maker == id(owner)), found[-1][0])
+    line = sources.only(rf"\.{name}\s*=(?!=)")
+    return line if line[0] else bus.birthplace(owner)
 
 
 def _look_for_reuse(root: Any) -> None:
@@ -306,7 +311,7 @@ def _tell_reuse(root: Any, box: Any, names: list[str], layer: Any) -> None:
 
 
 class Told:
-    shared = unheld = unregistered = strangers = moving = 0
+    shared = unheld = unregistered = moving = 0
     frozen_share = 0.0
 
 
@@ -358,12 +363,17 @@ def _judge_unheld(mine: list[Record]) -> None:
         report.hint("optimizer", "unheld", says, facts, maker)
 
 
+def strangers() -> list[tuple[str, str]]:
+    """Where optimizers were made that hold parameters of no model that is called. (DeepSpeed's hold copies.)"""
+    if not _every_root or "deepspeed" in sys.modules:
+        return []
+    return [where for where, (count, with_gradient) in _strangers.items() if count >= LOOKS and not with_gradient]
+
+
 def _judge_strangers() -> None:
-    Told.strangers = sum(count >= LOOKS and not with_gradient for count, with_gradient in _strangers.values())
-    for where, (count, with_gradient) in _strangers.items():
-        if count >= LOOKS and not with_gradient and _every_root and "deepspeed" not in sys.modules:  # whose optimizer holds copies
-            report.finding("optimizer", f"stranger {where[0]}", "The optimizer holds parameters of no model that is called, and none of "
-                           "them has ever had a gradient: it trains something else than what runs", {"optimizer.strangers": 1}, where)
+    for where in strangers():
+        report.finding("optimizer", f"stranger {where[0]}", "The optimizer holds parameters of no model that is called, and none of "
+                       "them has ever had a gradient: it trains something else than what runs", {"optimizer.strangers": 1}, where)
 
 
 def _judge_moving() -> None:
@@ -394,7 +404,7 @@ def _judge_frozen(root: Root) -> None:
 def facts() -> dict[str, Any]:
     judge()
     if not any(root.looks for root in _every_root):
-        return {"optimizer.strangers": Told.strangers} if _strangers else {}
-    return {"optimizer.unoptimised": Told.unheld, "optimizer.unregistered": Told.unregistered, "optimizer.strangers": Told.strangers,
+        return {"optimizer.strangers": len(strangers())} if _strangers else {}
+    return {"optimizer.unoptimised": Told.unheld, "optimizer.unregistered": Told.unregistered, "optimizer.strangers": len(strangers()),
             "optimizer.shared_entries": Told.shared, "optimizer.frozen_moving": Told.moving,
             "optimizer.frozen_share": round(Told.frozen_share, 4)}

@@ -131,8 +131,17 @@ def _note(moves: Moves, changes: list[float], sizes: list[float], gradients: lis
         moves.large += ratios[0] > LARGE
 
 
+def _is_explained(moves: Moves) -> bool:
+    """Whether another part has told why there is no gradient."""
+    parts = [hook.load("_bitten_probes." + name) for name in ("accumulation", "graph", "members")]
+    return parts[0].Told.order == "lost" or 0 < parts[1].Now.anew == parts[1].Now.backwards or moves.made in parts[2].strangers()
+
+
 def _judge(moves: Moves) -> None:
     if moves.checks >= CHECKS and moves.without == moves.checks:
+        if _is_explained(moves):
+            Told.gradient = "none"
+            return
         _found("no_gradient", f"None of the optimizer's parameters has a gradient, at each of {moves.checks} steps looked at: "
                "nothing is learnt", {"optimizer.gradient": "none"}, moves.backward if moves.backward[0] else moves.made)
     elif moves.checks >= CHECKS and moves.zero == moves.checks:

@@ -77,14 +77,15 @@ def _scale(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
         Scaler.live.put(scaler, True)
     if scaler.is_enabled():
         Scaler.was_asked = True
-        Scaler.scaled[:] = [weakref.ref(out)] if isinstance(out, sys.modules["torch"].Tensor) else []
+        is_one = isinstance(out, sys.modules["torch"].Tensor) and args[1:]
+        Scaler.scaled[:] = [weakref.ref(out), weakref.ref(args[1])] if is_one else []
 
 
 def _backward(tensors: Any) -> None:
     """Of a sum of scaled losses it is not known."""
-    known = Scaler.scaled[0]() if Scaler.scaled else None
-    is_known = known is not None and any(each is known for each in tensors)
-    Scaler.is_backward_scaled = True if is_known else None if Scaler.was_asked else False
+    known = [ref() for ref in Scaler.scaled]
+    places = [at for at, each in enumerate(known) if each is not None and any(each is tensor for tensor in tensors)]
+    Scaler.is_backward_scaled = places == [0] if places else None if Scaler.was_asked else False
 
 
 def _stage(scaler: Any, optimizer: Any) -> str:

@@ -1,6 +1,6 @@
 """Lines of the program's own files that match a pattern: for what happens in C, where no call can be seen. Reads text; knows no meaning.
 
-Only modules that are loaded are read, once something has been found; a notebook's cells have no file and are not.
+Only files of modules that are loaded, or that made something, are read, once something has been found. A notebook's cells have none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ frames: Any = hook.load("_bitten_frames")
 
 LARGEST = 1 << 20  # characters of a file
 MOST = 12  # lines
+_makers: set[str] = set()
+
+
+def remember(where: tuple[str, str]) -> None:
+    """A file of the program's that its launcher may have put back out of `sys.modules` when the search comes."""
+    if where[0] and len(_makers) < 200:
+        _makers.add(where[0].rpartition(":")[0])
 
 
 def lines(pattern: str) -> list[tuple[str, str]]:
@@ -38,13 +45,12 @@ def only(pattern: str) -> tuple[str, str]:
 
 
 def _own_files() -> Iterator[tuple[str, str]]:
-    was, seen = hook.set_busy(True), set()
+    was = hook.set_busy(True)
+    found = [vars(module).get("__file__") for module in list(sys.modules.values()) if type(module) is type(sys)]
+    every = {frames.absolute(file) for file in found if type(file) is str and file.endswith(".py") and not frames.is_library(file)}
     try:
-        for module in list(sys.modules.values()):
-            file = vars(module).get("__file__") if type(module) is type(sys) else None
-            if type(file) is str and file.endswith(".py") and file not in seen and not frames.is_library(file):
-                seen.add(file)
-                yield frames.absolute(file), _text(file)
+        for file in sorted(every | _makers):
+            yield file, _text(file)
     finally:
         hook.set_busy(was)
 
