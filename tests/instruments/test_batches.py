@@ -132,21 +132,20 @@ evaluate(net, DataLoader(TensorDataset(X[300:] * 40 + 200, Y[300:]), batch_size=
 
 def test_another_process_of_the_run_is_held_against_what_training_saw(tmp_path):
     body = """
+import os
 net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
 images = torch.rand(64, 3, 8, 8)
-if sys.argv[1] == "train":
+if os.fork() == 0:
     for _ in range(3):
         net(images)
-else:
-    net.eval()
-    for image in images:
-        net(255 * image[None])  # <- raw
+    os._exit(0)
+os.wait()
+net.eval()
+for image in images:
+    net(255 * image[None])  # <- raw
 """
-    launch = "import subprocess, sys\nfor mode in ('train', 'serve'):\n    subprocess.run([sys.executable, 'work.py', mode], check=True)\n"
-    seen = probed(tmp_path, {"main.py": launch, "work.py": TRAIN + body}, "batches")
-    assert (seen.exit, seen.troubles) == (0, []), seen.stderr
-    (found,) = seen.findings
-    assert found.facts["at"] == f"work.py:{line_of(TRAIN + body, '<- raw')}"
+    (found,) = _seen(tmp_path, body).findings
+    assert found.facts["at"] == f"main.py:{line_of(TRAIN + body, '<- raw')}"
     assert found.facts["batches.training_range"][1] <= 1 < found.facts["batches.inference_range"][1]
 
 
