@@ -1,0 +1,269 @@
+"""What a healthy step leaves behind: what each outermost call got, and a few numbers of it, to be read once for all.
+
+References end with the step. A call that writes into its own arguments is found by their version counters, and its arguments are copied
+from the next step on: of its first step the replay starts from what it left.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import CodeType
+    from typing import Any
+
+hook: Any = sys.modules["_bitten_hook"]
+bus: Any = hook.load("_bitten_probes.bus")
+frames: Any = hook.load("_bitten_frames")
+
+MEASURED = 8
+"""Calls of a step whose inputs and outputs are measured; a loop over time may have thousands."""
+MOST_CALLS, MOST_BYTES = 64, 256 << 20
+"""Of one step's inputs, so that accumulation holds no hoard of batches."""
+LARGE = 1 << 22
+"""Elements of a gradient above which only its being finite is kept."""
+Line = "tuple[CodeType, int]"
+
+torch: Any = None
+_writers: Any = weakref.WeakSet()
+
+
+def install(framework: Any) -> None:
+    global torch  # noqa: PLW0603 - known once it is there
+    torch = framework
+
+
+def tensors(nest: Any, depth: int = 4) -> Iterator[Any]:
+    if isinstance(nest, torch.Tensor):
+        yield nest
+    elif depth and isinstance(nest, dict):
+        for each in nest.values():
+            yield from tensors(each, depth - 1)
+    elif depth and isinstance(nest, (list, tuple)):
+        for each in nest[:256]:
+            yield from tensors(each, depth - 1)
+    elif depth and hasattr(type(nest), "__dataclass_fields__"):
+        yield from tensors(dict(vars(nest)), depth - 1)
+
+
+def changed(nest: Any, make: Callable[[Any], Any], depth: int = 4) -> Any:
+    """The same nest with each tensor replaced; kinds of containers that we don't know are passed on as they are."""
+    if isinstance(nest, torch.Tensor):
+        return make(nest)
+    if depth and type(nest) in (list, tuple):
+        return type(nest)(changed(each, make, depth - 1) for each in nest)
+    if depth and isinstance(nest, tuple) and hasattr(nest, "_fields"):
+        return type(nest)(*(changed(each, make, depth - 1) for each in nest))
+    if depth and type(nest) is dict:
+        return {name: changed(each, make, depth - 1) for name, each in nest.items()}
+    return nest
+
+
+def is_float(tensor: Any) -> bool:
+    return bool(tensor.is_floating_point() and tensor.layout is torch.strided and tensor.numel())
+
+
+# ---------------------------------------------------------------------------------------------- lines
+
+
+def raw_lines(skip: int) -> list[tuple[CodeType, int]]:
+    """Who is calling, to be read only if it matters: a frame itself would keep its variables alive."""
+    found: list[tuple[CodeType, int]] = []
+    try:
+        frame: Any = sys._getframe(skip)
+    except ValueError:  # fewer than so many
+        return found
+    while frame is not None and len(found) < 40:
+        found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+def place(lines: list[tuple[CodeType, int]]) -> tuple[str, str]:
+    """(`file:line`, `file:function`) of the person's own innermost line among these; empty texts where there is none."""
+    for code, line in lines:
+        if code.co_filename.endswith("/_bitten_probes/replay.py"):
+            break
+        if not (frames.is_ours(code) or frames.is_library(code.co_filename)):
+            file = frames.absolute(code.co_filename)
+            return f"{file}:{line}", f"{file}:{getattr(code, 'co_qualname', code.co_name)}"
+    return "", ""
+
+
+# ---------------------------------------------------------------------------------------------- calls
+
+
+class Call:
+    """One call of an outermost module."""
+
+    def __init__(self, module: Any, args: Any) -> None:
+        self.module, self.args = module, args
+        self.kwargs: dict[str, Any] = {}
+        self.copied = module in _writers
+        self.versions = [(each, _version(each)) for each in tensors(args)]
+        if self.copied:
+            self.args = changed(args, lambda each: each.detach().clone())
+        self.has_grad = torch.is_grad_enabled()
+        self.rng = rng_state()
+        self.autocast = _autocast()
+        self.lines = raw_lines(5)
+        self.numbers: list[Any] = []
+        self.labels: tuple[bool, bool] = (False, False)  # whether an input, and an output, was measured
+        self.read: list[float] | None = None
+        self.grads: list[tuple[int, Any]] = []  # (which output, the gradient that came to it)
+        self.outs: list[Any] = []  # weak references to the outputs
+        self.stepped_by: set[int] = set()
+        self.is_done = self.is_read = self.is_scalar = False
+        self.out_device: Any = None
+
+    def returned(self, kwargs: Any, out: Any, is_measured: bool) -> None:
+        self.is_done, self.kwargs = True, kwargs or {}
+        self.versions += [(each, _version(each)) for each in tensors(self.kwargs)]
+        outs = list(tensors(out))[:8]
+        self.is_scalar = len(outs) == 1 and outs[0].dim() == 0
+        self.outs = [weakref.ref(each) for each in outs]
+        if is_measured:
+            self._measure(outs)
+        if self.has_grad:
+            _watch_gradients(self, outs)
+
+    def _measure(self, outs: list[Any]) -> None:
+        given = next((each for each in (*tensors(self.args), *tensors(self.kwargs)) if _is_number(each)), None)
+        made = next((each for each in outs if is_float(each)), None)
+        self.labels = (given is not None, made is not None)
+        for each in (given, made):
+            if each is not None:
+                self.numbers += _low_high_mean(each.detach())
+
+    def bad_output(self) -> bool | None:
+        """Whether the first output has NaN or Inf in it; None where nobody knows."""
+        if self.read is None or not self.labels[1]:
+            return None
+        low, high, _ = self.read[-3:]
+        return not (abs(low) < float("inf") and abs(high) < float("inf"))
+
+    def wrote_its_input(self) -> bool:
+        return any(version is not None and _version(each) != version for each, version in self.versions)
+
+    def forget(self) -> None:
+        if not self.copied and self.wrote_its_input():
+            _writers.add(self.module)
+
+
+def _version(tensor: Any) -> int | None:
+    return None if tensor.is_inference() else tensor._version
+
+
+def _is_number(tensor: Any) -> bool:
+    return bool(tensor.numel() and tensor.layout is torch.strided and not tensor.is_complex() and tensor.dtype is not torch.bool)
+
+
+def _low_high_mean(tensor: Any) -> list[Any]:
+    low, high = torch.aminmax(tensor)
+    return [low, high, tensor.mean() if tensor.is_floating_point() else low]
+
+
+def _watch_gradients(call: Call, outs: list[Any]) -> None:
+    """Keep the gradient at each output: by its node in the graph, so that nothing of ours is on the tensor itself."""
+    known = weakref.ref(call)
+    for number, each in enumerate(outs):
+        node = each.grad_fn
+        if node is not None and hasattr(node, "register_prehook"):
+            node.register_prehook(_keeper(known, number, each.output_nr))
+
+
+def _keeper(known: Any, number: int, slot: int) -> Callable[[Any], None]:
+    def keep(grads: Any) -> None:
+        call = known()
+        grad = grads[slot] if call is not None and not bus.Now.quiet else None
+        if grad is not None and len(call.grads) < 4 and grad.numel() <= LARGE:
+            call.grads.append((number, grad))
+
+    return keep
+
+
+def rng_state() -> list[Any]:
+    """Of the CPU, and of the accelerator that is in use."""
+    cuda = torch.cuda
+    return [torch.get_rng_state(), *([(cuda.current_device(), cuda.get_rng_state())] if cuda.is_initialized() else [])]
+
+
+def _autocast() -> list[tuple[str, Any]]:
+    """(device, dtype) for which mixed precision is on."""
+    if not torch._C._is_any_autocast_enabled():
+        return []
+    if not hasattr(torch, "get_autocast_dtype"):  # before 2.4
+        return [("cuda", torch.get_autocast_gpu_dtype())] if torch.is_autocast_enabled() else [("cpu", torch.get_autocast_cpu_dtype())]
+    return [(name, torch.get_autocast_dtype(name)) for name in ("cuda", "cpu", "mps", "xpu") if torch.is_autocast_enabled(name)]
+
+
+def drop_old(calls: list[Call]) -> None:
+    """The oldest go when a step has too many, or too much: the newest always stays."""
+    del calls[:-MOST_CALLS]
+    if len(calls) > 2 and sum(each.nbytes for call in calls for each, _ in call.versions) > MOST_BYTES:
+        del calls[0]
+
+
+# ---------------------------------------------------------------------------------------------- numbers
+
+
+class Reading:
+    """Numbers of a step from many places, made one vector a device, and read with everybody's."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[list[Any], Callable[[list[float]], None]]] = []
+
+    def add(self, numbers: list[Any], call: Callable[[list[float]], None]) -> None:
+        """0-d tensors; `call` gets them as floats."""
+        if numbers:
+            self.parts.append((numbers, call))
+
+    def send(self) -> None:
+        places: dict[Any, list[Any]] = {}
+        for at, (numbers, _) in enumerate(self.parts):
+            for number, each in enumerate(numbers):
+                places.setdefault(each.device, []).append((each, at, number))
+        read: list[list[float]] = [[0.0] * len(numbers) for numbers, _ in self.parts]
+        left = [len(places)]
+        for group in places.values():
+            bus.defer(_stacked([each for each, _, _ in group]), lambda numbers, group=group: self._came(numbers, group, read, left))
+
+    def _came(self, numbers: list[float], group: list[Any], read: list[list[float]], left: list[int]) -> None:
+        for value, (_, at, number) in zip(numbers, group):
+            read[at][number] = value
+        left[0] -= 1
+        if not left[0]:
+            for (_, call), values in zip(self.parts, read):
+                call(values)
+
+
+def _stacked(numbers: list[Any]) -> Any:
+    with torch.no_grad():
+        alike = [each if each.dtype is torch.float32 else each.float() for each in numbers]
+        return torch.stack([each if each.dim() == 0 else each.reshape(()) for each in alike])
+
+
+def norms(values: list[Any]) -> list[Any]:
+    """The L2 norm of each, not finite if one of its numbers isn't. (It may overflow too: whoever reports looks again.)"""
+    plain = [each.detach() if each.layout is torch.strided else each.detach().coalesce().values() for each in values]
+    plain = [torch.view_as_real(each) if each.is_complex() else each for each in plain if each.numel()]
+    if not plain:
+        return []
+    half = any(each.dtype in (torch.float16, torch.bfloat16) for each in plain)
+    return list(torch._foreach_norm(plain, 2, dtype=torch.float32) if half else torch._foreach_norm(plain, 2))
+
+
+def is_bad(tensor: Any) -> bool:
+    """Reads the device: only after a trip."""
+    with torch.no_grad():
+        each = tensor.detach()
+        each = each if each.layout is torch.strided else each.coalesce().values()
+        return bool((each.is_floating_point() or each.is_complex()) and each.numel() and not torch.isfinite(each).all())
+
+
+def has_nan(tensor: Any) -> bool:
+    with torch.no_grad():
+        return bool(tensor.is_floating_point() and tensor.numel() and torch.isnan(tensor.detach()).any())

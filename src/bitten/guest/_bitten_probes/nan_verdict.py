@@ -1,0 +1,362 @@
+"""From a step that went bad to the first bad thing: its calls are played again in their order, then the loss, then backward.
+
+Each stage asks for one cause and stops at the first: a call whose output is bad; a term of the loss; a node of backward. What no replay
+shows again is told as what was seen from outside, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from math import isfinite, isnan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+hook: Any = sys.modules["_bitten_hook"]
+bus: Any = hook.load("_bitten_probes.bus")
+report: Any = hook.load("_bitten_probes.report")
+frames: Any = hook.load("_bitten_frames")
+calls: Any = hook.load("_bitten_probes.nan_calls")
+window: Any = hook.load("_bitten_probes.nan_window")
+loads: Any = hook.load("_bitten_probes.nan_loads")
+op_modes: Any = hook.load("_bitten_probes.op_modes")
+replay: Any = hook.load("_bitten_probes.replay")
+losses: Any = hook.load("_bitten_probes.nan_losses")
+nan: Any = sys.modules["_bitten_probes.nan"]
+
+FIRST_ROWS = 5
+SAYS = {
+    "input": "the batch has {what} in `{argument}`, rows {rows}, before the model sees it",
+    "weight": "the weight `{tensor}` was {what} before the call, and no optimizer wrote it",
+    "buffer": "the buffer `{tensor}` was {what} before the call",
+    "checkpoint": "`{tensor}` was {what} as it was loaded{file}",
+    "forward op": "`{op}` in `{module}` made {what} of operands that had none",
+    "loss": "the loss became {what} at `{op}`, while the model's output was finite",
+    "backward op": "the loss is finite; in backward `{op}` of `{module}` made {what} of finite gradients",
+    "optimizer step": "loss and gradients were finite; the optimizer wrote {what} into `{tensor}`",
+    "another rank": "this rank's own loss and gradients are finite: {what} came from another rank with the shared gradients",
+}
+
+
+class Verdict:
+    def __init__(self, kind: str, step: int, where: tuple[str, str], **facts: Any) -> None:
+        known = {f"nan.{name}": value for name, value in facts.items() if value not in (None, [])}
+        self.facts: dict[str, Any] = {"nan.kind": kind, "step": step, **known}
+        self.where = where
+        self.also: list[str] = []
+        if "nan.module" in known:
+            self.facts["module"] = known["nan.module"]
+
+    def says(self) -> str:
+        named = {name[4:]: value for name, value in self.facts.items() if name.startswith("nan.")}
+        words = {**dict.fromkeys(("argument", "rows", "tensor", "op", "module"), "?"), "what": "NaN", **named}
+        words["what"] = {"nan": "NaN", "inf": "Inf"}.get(words["what"], words["what"])
+        words["module"] = words["module"] or "the outermost module"
+        words["file"] = f" from {named['checkpoint']}" if named.get("checkpoint") else ""
+        end = f" ({named['chain']})" if "chain" in named else " (overflow)" if named.get("overflow") else ""
+        return f"step {self.facts['step']}: " + SAYS[self.facts["nan.kind"]].format(**words) + end + self._doubt()
+
+    def _doubt(self) -> str:
+        return "" if self.facts.get("nan.replayed", True) else "; a replay did not show it again, so this is what was seen from outside"
+
+    def of_scaler(self, skips: int, scale: float) -> Verdict:
+        """The same cause, told as why a gradient scaler runs away."""
+        why = self.says()
+        self.facts.update({"nan.kind": "scaler skips", "nan.scaler_skips": skips, "nan.scale": scale})
+        self.says = lambda: f"the gradient scaler left out {skips} steps in a row and its scale is {scale:g}; {why}"  # type: ignore[method-assign]
+        return self
+
+    def tell(self) -> None:
+        facts = {**self.facts, "nan.last_batches": batches()}
+        also = [each for each in dict.fromkeys(self.also) if each and each != self.where[0]]
+        if also:
+            facts["also"] = also
+        if facts["nan.kind"] == "another rank":
+            report.hint("nan", "first", self.says(), facts, self.where)
+        else:
+            report.finding("nan", "first", self.says(), facts, self.where)
+
+
+def is_bad(optimizer: Any) -> bool:
+    """A norm may overflow where nothing else does: look at the numbers themselves."""
+    grads = [each.grad for each in nan._weights(optimizer) if each.grad is not None]
+    return nan.Seen.spoilt is not None or any(map(calls.is_bad, [each.value for each in nan.Seen.losses] + grads))
+
+
+def diagnose(optimizer: Any, step: int) -> Verdict | None:
+    """The verdict on this step. The weights that an earlier step spoilt come first: what followed is their doing."""
+    if nan.Seen.spoilt is not None:
+        spoilt = _spoilt_by_optimizer()
+        if spoilt is not None or not _is_worse():
+            return spoilt
+    return _of_calls(step) or _of_loss(step) or _of_backward(step) or _from_outside(step)
+
+
+def _is_worse() -> bool:
+    return not isfinite(sum(nan.Seen.numbers))
+
+
+def _spoilt_by_optimizer() -> Verdict | None:
+    known, number = nan.Seen.spoilt
+    optimizer, nan.Seen.spoilt = known(), None
+    bad = [each for each in nan._weights(optimizer) if calls.is_bad(each)] if optimizer is not None else []
+    if not bad:  # a norm that overflowed
+        return None
+    name, module = _named(bad[0])
+    what = "nan" if any(map(calls.has_nan, bad)) else "inf"
+    where = report.line(sys._getframe(1))
+    birth = bus.birthplace(optimizer)
+    found = Verdict("optimizer step", number, where if where[0] else birth, what=what, tensor=name, module=module,
+                    dtype=_dtype(bad[0]), op=type(optimizer).__name__)
+    found.also = [birth[0]]
+    return found
+
+
+def _named(tensor: Any) -> tuple[str, str]:
+    """A weight's name in the outermost module that was called with it, and its module's."""
+    for call in nan.Seen.calls:
+        for name, each in replay.inner(call.module).named_parameters():
+            if each is tensor:
+                return name, name.rpartition(".")[0]
+    return "", ""
+
+
+# ---------------------------------------------------------------------------------------------- the calls
+
+
+def _of_calls(step: int) -> Verdict | None:
+    """The first call whose output is bad. One whose numbers nobody read is played too."""
+    for number, call in enumerate(nan.Seen.calls):
+        if call.bad_output() is not False and call.is_done:
+            found = _played(call, number, step)
+            if found is not None:
+                return found
+    return None
+
+
+def _played(call: Any, number: int, step: int) -> Verdict | None:
+    module = replay.inner(call.module)
+    try:
+        replay.refuse(module)
+        with replay.Same(module):
+            event = replay.play(call, False).forward_event()
+            return _of_event(event, call, module, number, step) if event is not None else None
+    except Exception as error:  # a forward that can't be played again: told as seen from outside
+        _cannot(call, error)
+        return None
+
+
+def _cannot(call: Any, error: BaseException) -> None:
+    why = str(error)[:200] or type(error).__name__
+    hook.emit("note", text=f"the step that went bad can't be replayed ({type(call.module).__name__}: {why}); "
+                           "where a region is compiled or sharded, run it as written: TORCHDYNAMO_DISABLE=1, on one process")
+
+
+def _of_event(event: Any, call: Any, module: Any, number: int, step: int) -> Verdict:
+    first = event.origin()
+    where, also = _where(first, call, module)
+    facts: dict[str, Any] = {"what": event.what if first is event else first.what, "dtype": _dtype(first), "overflow": first.overflow,
+                             "micro_batch": _micro_batch(call), "replayed": True}
+    if first.source is None:
+        found = Verdict(_kind_of_op(first, call, module), step, where, op=first.op, module=_path(module, first.module),
+                        chain=event.chain() or None, **facts)
+    else:
+        found = _of_source(first, call, module, step, where, facts)
+    found.also += also
+    return found
+
+
+def _micro_batch(call: Any) -> int:
+    """Which of this module's calls since the last step."""
+    same = [each for each in nan.Seen.calls if each.module is call.module and not each.stepped_by]
+    return next((number for number, each in enumerate(same) if each is call), 0)
+
+
+def _kind_of_op(event: Any, call: Any, module: Any) -> str:
+    is_loss = "loss" in event.op or "cross_entropy" in event.op
+    return "loss" if is_loss or _is_loss(call, module) else "forward op"
+
+
+def _is_loss(call: Any, module: Any) -> bool:
+    """A criterion of the user's own: one number out, and nothing to train."""
+    return bool(call.is_scalar) and next(module.parameters(), None) is None
+
+
+def _of_source(event: Any, call: Any, module: Any, step: int, where: tuple[str, str], facts: dict[str, Any]) -> Verdict:
+    kind, name, tensor = event.source
+    if kind == "input":
+        return _of_input(event, call, module, step, where, facts)
+    if kind == "outside":
+        return Verdict("forward op", step, where, op=event.reader, module=_path(module, event.module), **facts)
+    owner = name.rpartition(".")[0]
+    loaded = loads.of(_live(module, name, tensor))
+    if loaded is not None:
+        found = Verdict("checkpoint", step, loaded[1], tensor=name, module=owner, checkpoint=loaded[0] or None, **facts)
+        found.also.append(where[0])
+        return found
+    return Verdict(kind, step, calls.place(call.lines), tensor=name, module=owner, **facts)
+
+
+def _live(module: Any, name: str, tensor: Any) -> Any:
+    """The program's own buffer; the replay has a copy in its place."""
+    return next((each for each in _originals(module, name) if each is not None), tensor)
+
+
+def _originals(module: Any, name: str) -> list[Any]:
+    return [held.get(name) for held in replay.HELD[-1:]]
+
+
+def _of_input(event: Any, call: Any, module: Any, step: int, where: tuple[str, str], facts: dict[str, Any]) -> Verdict:
+    _, name, tensor = event.source
+    is_loss = _is_loss(call, module)
+    found = Verdict("loss" if is_loss else "input", step, calls.place(call.lines), argument=name, rows=rows(tensor), module="",
+                    op=event.reader if is_loss else None, **facts)
+    found.also += _batch_from()
+    return found
+
+
+def _batch_from() -> list[str]:
+    """Where the loader and its dataset were made."""
+    loader = nan.Seen.loader() if nan.Seen.loader is not None else None
+    return [bus.birthplace(each)[0] for each in (loader, getattr(loader, "dataset", None)) if each is not None]
+
+
+def rows(tensor: Any) -> list[int]:
+    """The first rows that have a number that is not finite."""
+    bad = ~op_modes.torch.isfinite(tensor.detach())
+    if bad.dim() == 0:
+        return []
+    rows_of: list[int] = (bad.flatten(1).any(1) if bad.dim() > 1 else bad).nonzero().flatten().tolist()
+    return rows_of[:FIRST_ROWS]
+
+
+# ---------------------------------------------------------------------------------------------- the loss and backward
+
+
+def _of_loss(step: int) -> Verdict | None:
+    bad = [each for each in nan.Seen.losses if calls.is_bad(each.value)]
+    if not bad:
+        return None
+    event = losses.forward_event(bad[0])
+    what = "nan" if calls.has_nan(bad[0].value) else "inf"
+    if event is None:
+        return Verdict("loss", step, calls.place(bad[0].lines), what=what, module="", dtype=_dtype(bad[0].value), replayed=False)
+    first = event.origin()
+    where = calls.place(first.lines)
+    source = {"argument": first.source[1], "rows": rows(first.source[2])} if first.source is not None else {}
+    found = Verdict("loss", step, where if where[0] else calls.place(bad[0].lines), what=first.what, op=first.op, module="",
+                    dtype=_dtype(first), overflow=first.overflow, chain=event.chain() or None, replayed=True, **source)
+    found.also += [calls.place(bad[0].lines)[0], *(_batch_from() if source else [])]
+    return found
+
+
+def _of_backward(step: int) -> Verdict | None:
+    """Loss and outputs are finite. The loss's own backward first: it is short, and what it gives to the calls is known."""
+    event = losses.backward_event(nan.Seen.losses)
+    if event is not None:
+        first = event.origin()
+        return Verdict("backward op", step, calls.place(first.lines), what=first.what, op=first.op, module="", dtype=_dtype(first),
+                       overflow=first.overflow, chain=event.chain() or None, replayed=True)
+    for number, call in reversed(list(enumerate(nan.Seen.calls))):
+        found = _backward_of(call, number, step) if call.has_grad and call.is_done else None
+        if found is not None:
+            return found
+    return None
+
+
+def _backward_of(call: Any, number: int, step: int) -> Verdict | None:
+    module = replay.inner(call.module)
+    try:
+        replay.refuse(module)
+        with replay.Same(module):
+            played = replay.play(call, True)
+            event = played.backward_event(call.grads or replay.ones(played.out))
+            if event is None:
+                return None
+            first = event.origin()
+            where = _place_of_text(first.lines)
+            found = Verdict("backward op", step, where if where[0] else calls.place(call.lines), what=first.what, op=first.op,
+                            module=_path(module, first.module), dtype=_dtype(first), overflow=first.overflow,
+                            chain=event.chain() or None, micro_batch=_micro_batch(call), replayed=True)
+            found.also.append(calls.place(call.lines)[0])
+            return found
+    except Exception as error:  # as in `_played`
+        _cannot(call, error)
+        return None
+
+
+def _from_outside(step: int) -> Verdict | None:
+    """No replay showed it. What can be said: where the output, or only the gradients, were bad."""
+    if _is_one_of_many() and not any(call.bad_output() for call in nan.Seen.calls):
+        return Verdict("another rank", step, report.line(sys._getframe(1)), what="nan")
+    for number, call in enumerate(nan.Seen.calls):
+        if call.bad_output():
+            what = "nan" if call.read[-2] != call.read[-2] else "inf"
+            return Verdict("forward op", step, calls.place(call.lines), what=what, module="", micro_batch=_micro_batch(call), replayed=False)
+    line = nan.Seen.losses[-1].lines if nan.Seen.losses else nan.Seen.calls[-1].lines if nan.Seen.calls else []
+    return Verdict("backward op", step, calls.place(line), replayed=False) if line else None
+
+
+def _is_one_of_many() -> bool:
+    dist = sys.modules.get("torch.distributed")
+    return dist is not None and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+# ---------------------------------------------------------------------------------------------- words
+
+
+def _where(event: Any, call: Any, module: Any) -> tuple[tuple[str, str], list[str]]:
+    """The user's innermost line inside the call; where only a library's modules run, the line of the call. And others worth reading."""
+    called, inside = calls.place(call.lines), calls.place(event.lines)
+    made = bus.birthplace(event.module)[0] if event.module is not None else ""
+    return (inside, [called[0], made]) if inside[0] else (called, [made])
+
+
+_FRAME = re.compile(r'\s*File "(.+?)", line (\d+), in (.*)')
+
+
+def _place_of_text(lines: list[str]) -> tuple[str, str]:
+    """As `calls.place`, of a formatted traceback: its innermost is the last."""
+    for each in reversed(lines):
+        found = _FRAME.match(each)
+        if found is None:
+            continue
+        file, line, name = found.groups()
+        if file.endswith("/_bitten_probes/replay.py"):
+            break
+        if not frames.is_library(file) and not file.startswith("<bitten "):
+            file = frames.absolute(file)
+            return f"{file}:{line}", f"{file}:{name.strip()}"
+    return "", ""
+
+
+def _path(root: Any, module: Any) -> str:
+    return bus.name_in(root, module) if module is not None else ""
+
+
+def _dtype(thing: Any) -> str | None:
+    return str(thing.dtype).replace("torch.", "") if getattr(thing, "dtype", None) is not None else None
+
+
+def batches() -> list[dict[str, Any]]:
+    """The last calls in the recipe's columns: input and output with min, max, mean and has-nan, each term of the loss."""
+    return [_batch(*each) for each in nan.Seen.rows]
+
+
+def _batch(step: int, labels: tuple[bool, bool], numbers: list[float], terms: list[Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {"step": step}
+    at = 0
+    for name, measured in zip(("input", "output"), labels):
+        if measured:
+            low, high, mean = numbers[at : at + 3]
+            row[name] = {"min": _number(low), "max": _number(high), "mean": _number(mean), "has_nan": isnan(low)}
+            at += 3
+    if terms:
+        row["loss"] = {f"{name}:{calls.place(lines)[0].rpartition(':')[2]}": _number(value) for name, lines, value in terms}
+    return row
+
+
+def _number(value: float) -> float | str:
+    return float(f"{value:.5g}") if abs(value) < float("inf") else str(value)
