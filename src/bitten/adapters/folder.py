@@ -177,6 +177,10 @@ class FolderRoom:
         write(folder / "output", self._redact(observed.output))
         self._keep_json(folder / "facts.json", {name: value for name, value in observed.facts.items() if name not in ("stdout", "stderr")})
         self._keep_json(folder / "recording.json", observed.sightings)
+        if observed.recording is not None:
+            from bitten.adapters import recordings  # noqa: PLC0415 - few runs have one
+
+            recordings.save(observed.recording, folder / recordings.NAME)
         for file, text in extra.items():
             write(folder / Path(file).name, self._redact(text))
         return str(folder.relative_to(self._base))

@@ -13,6 +13,7 @@ from bitten.adapters.runs.collapse import collapsed
 from bitten.core.failure import Command, Crash, Run, Sighting, Surroundings
 from bitten.core.ports import Observed
 from bitten.core.prediction import Facts
+from bitten.core.recording import Recording
 
 Redact = Callable[[str], str]
 
@@ -29,9 +30,10 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
         story = _with_text(story, both, root)
     environment = {**story.environment, "interpreter": story.interpreter}
     surroundings = Surroundings(story.files, environment, notes=story.notes, configs=story.configs)
+    facts = {**_measured(story.sightings), **_facts(run, stdout, stderr, redact)}
     return Observed(
         run,
-        {**_measured(story.sightings), **_facts(run, stdout, stderr, redact)},
+        facts,
         story.crashes,
         story.sightings,
         surroundings,
@@ -39,7 +41,16 @@ def observe(run: Run, printed: tuple[bytes, bytes, bytes], spool: Path, root: Pa
         _refused(room, story),
         both,
         story.interpreter,
+        recording=_recorded(spool, root, redact, facts),
     )
+
+
+def _recorded(spool: Path, root: Path, redact: Redact, facts: Facts) -> Recording | None:
+    if not any(spool.glob("recording-*.jsonl")):
+        return None
+    from bitten.adapters import recordings  # noqa: PLC0415 - few runs have one
+
+    return recordings.read(spool, root, redact, facts)
 
 
 def _texts(stdout: bytes, stderr: bytes, both: bytes, redact: Redact) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from .ladder import Case, Event
 from .noun import noun
 from .prediction import Facts, Json
 from .proof import Outcome
+from .recording import Recording
 
 
 @noun
@@ -20,7 +21,7 @@ class Observed:
 
     `refused` names each path or host that the copy kept from the run, so that its verdict can't be trusted; `output` is
     the redacted terminal output; `interpreter` the Python that failed, or the first that checked in; `interrupted` says
-    that the person typed ^C.
+    that the person typed ^C; `recording` is there where that instrument was armed.
     """
 
     run: Run
@@ -33,6 +34,7 @@ class Observed:
     output: str = ""
     interpreter: str = ""
     interrupted: bool = False
+    recording: Recording | None = None
 
 
 @noun
@@ -157,6 +159,33 @@ class Repo(Protocol):
     def commit(self, patch: str, files: Mapping[str, bytes], message: str) -> str:
         """Commit a patch and files on HEAD, in a temporary index; the person's index and work in progress stay as they were."""
         ...
+
+
+@noun
+class Commit:
+    """One commit as a person reads it; `files` are what it changed against its first parent."""
+
+    id: str
+    short: str
+    subject: str
+    author: str = ""
+    date: str = ""
+    body: str = ""
+    files: tuple[str, ...] = ()
+
+
+class History(Protocol):
+    """The person's commits, only read."""
+
+    def between(self, goods: Sequence[str], bad: str, first_parent: bool) -> Mapping[str, tuple[str, ...]]:
+        """The commits that `bad` has and none of `goods`, each with its parents. Raises: BadInput `bisect-good-is-no-ancestor`."""
+        ...
+
+    def files(self, commit: str) -> Mapping[str, bytes | None]:
+        """What turns a copy of the work tree into the tree of a commit: contents by path; None removes one."""
+        ...
+
+    def told(self, commit: str) -> Commit: ...
 
 
 class Knowledge(Protocol):

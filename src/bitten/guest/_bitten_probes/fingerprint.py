@@ -65,47 +65,102 @@ def _feed(found: Any, value: Any, depth: int) -> None:
         found.update(f"{value.shape}{value.dtype}".encode())
         found.update(memoryview(sys.modules["numpy"].ascontiguousarray(value).reshape(-1).view("uint8")))
     elif isinstance(value, dict) and depth:
+        found.update(b"{%d" % len(value))
         for name, each in value.items():
             found.update(repr(name).encode())
             _feed(found, each, depth - 1)
     elif isinstance(value, (list, tuple)) and depth:
+        found.update(b"[%d" % len(value))
         for each in value:
             _feed(found, each, depth - 1)
     elif value is None or isinstance(value, (bool, int, float, str, bytes)):
-        found.update(repr(value).encode())
+        found.update(repr(value).encode("utf-8", "surrogatepass") + b";")
     else:
         raise TypeError(type(value).__name__)
 
 
-def of(value: Any) -> dict[str, Any]:
-    """The fingerprint of one tensor or array; numbers that are not finite are text, as JSON has no word for them."""
+# ---------------------------------------------------------------------------------------------- what stands for a value
+
+
+def of(value: Any, most: int = 0) -> dict[str, Any]:
+    """The fingerprint of one tensor or array; numbers that are not finite are text, as JSON has no word for them.
+
+    `size` is the mean of absolute values; `pattern` two sums weighted by place, which a change of order or of one value moves. Of more
+    elements than `most`, where that is not 0, evenly spaced ones are looked at.
+    """
     shape, dtype = list(value.shape), str(value.dtype).replace("torch.", "")
-    return {"shape": shape, "dtype": dtype, **_numbers(value), "hash": digest(value)}
+    seen = thinned(value, most)
+    return {"shape": shape, "dtype": dtype, **_numbers(seen), "hash": digest(seen)}
+
+
+def thinned(value: Any, most: int) -> Any:
+    """Itself, or every k-th of its elements."""
+    count = value.numel() if is_tensor(value) else value.size
+    if not most or count <= most:
+        return value
+    flat = value.detach().reshape(-1) if is_tensor(value) else value.reshape(-1)
+    return flat[:: -(-count // most)]
 
 
 def _numbers(value: Any) -> dict[str, Any]:
-    """min, max and mean of the finite ones, and their share."""
-    low, high, mean, share = (_of_tensor if is_tensor(value) else _of_array)(value)
-    return {"min": low, "max": high, "mean": mean, "finite": share}
+    """min, max and mean of the finite ones, their share, and the two of the whole."""
+    found = (_of_tensor if is_tensor(value) else _of_array)(value)
+    low, high, mean, share, size, pattern = found
+    return {"min": low, "max": high, "mean": mean, "finite": share, "size": size, "pattern": pattern}
 
 
-def _of_tensor(value: Any) -> tuple[Any, Any, Any, float]:
+_NONE: Any = (None, None, None, 1.0, None, [])
+
+
+def _of_tensor(value: Any) -> Any:
     torch = sys.modules["torch"]
     with torch.no_grad():
         data = value.detach()
         if data.numel() == 0 or data.is_complex() or data.layout is not torch.strided:
-            return None, None, None, 1.0
-        data = data.double()
-        good = data[torch.isfinite(data)] if data.dim() else data.reshape(1)
+            return _NONE
+        data = data.cpu().double().reshape(-1)
+        finite = torch.isfinite(data)
+        good = data[finite]
         share = good.numel() / data.numel()
-        return (*(float(each) for each in (good.min(), good.max(), good.mean())), share) if good.numel() else (None, None, None, share)
+        if not good.numel():
+            return None, None, None, share, None, []
+        whole = torch.where(finite, data, torch.zeros((), dtype=data.dtype))
+        at = torch.arange(whole.numel(), dtype=torch.float64)
+        pattern = [float((whole * torch.cos(at * turn)).sum()) for turn in TURNS]
+        return (*(float(each) for each in (good.min(), good.max(), good.mean())), share, float(good.abs().mean()), pattern)
 
 
-def _of_array(value: Any) -> tuple[Any, Any, Any, float]:
+TURNS = (2.399963, 0.618034)
+"""Radians from one element's weight to the next: no small multiple of either closes a circle, so no order repeats."""
+
+
+def _of_array(value: Any) -> Any:
     np = sys.modules["numpy"]
     if value.size == 0 or value.dtype.kind not in "fiub":
-        return None, None, None, 1.0
-    data = value.astype("float64")
-    good = data[np.isfinite(data)]
+        return _NONE
+    data = value.astype("float64").reshape(-1)
+    finite = np.isfinite(data)
+    good = data[finite]
     share = good.size / data.size
-    return (float(good.min()), float(good.max()), float(good.mean()), share) if good.size else (None, None, None, share)
+    if not good.size:
+        return None, None, None, share, None, []
+    whole = np.where(finite, data, 0.0)
+    at = np.arange(whole.size, dtype="float64")
+    pattern = [float((whole * np.cos(at * turn)).sum()) for turn in TURNS]
+    return float(good.min()), float(good.max()), float(good.mean()), share, float(np.abs(good).mean()), pattern
+
+
+def rows(tensor: Any) -> str:
+    """One number for all rows of a tensor, whatever their order: two parts of one table add up to it. Empty where it has no rows."""
+    torch = sys.modules["torch"]
+    data = tensor.detach().cpu()
+    if data.dim() == 0 or data.shape[0] == 0 or data.shape[0] > 20 * MANY or data.numel() > 50_000_000 or data.is_complex():
+        return ""
+    total = 0
+    for part in data.contiguous().split(4096):
+        held = part.reshape(part.shape[0], -1).view(torch.uint8).to(torch.int64)
+        weights = torch.arange(1, held.shape[1] + 1) * 0x9E3779B1 % 0x7FFFFFFF
+        signs = (held * weights).sum(1)
+        signs = signs * signs % 0x7FFFFFFFFFFF
+        total += int(signs.sum())
+    return str(total)
