@@ -72,7 +72,8 @@ def line_of(source: str, mark: str) -> int:
 
 
 def probed(tmp_path: Path, source: str | dict[str, str], *names: str, argv: tuple[str, ...] = (), env: dict[str, str] | None = None,
-           turns: tuple[str, ...] = (), stop_after: int | None = None, warm: tuple[str, ...] = ("torch", "numpy", "torch._dynamo")) -> Probed:
+           turns: tuple[str, ...] = (), stop_after: int | None = None,
+           warm: tuple[str, ...] = ("torch", "numpy", "torch._dynamo")) -> Probed:  # fmt: skip
     """Run `main.py` (the source, or of several files) under these instruments in a warm fork.
 
     The first optimizer of a process imports torch._dynamo, which takes more than a second.
