@@ -42,6 +42,7 @@ class Model:
     def __init__(self, name: str) -> None:
         self.name, self.event, self.turns = name, None, folds.Turns()
         self.features: Any = None
+        self.touched: list[Any] = []
         self.encoded: list[Any] = []
 
 
@@ -120,6 +121,7 @@ def _called(name: str, args: Any, kwargs: Any, out: Any) -> None:
     if name.startswith(("fit", "partial_fit")):
         _fitted(name, estimator, x, y, found, out)
     elif name == "transform":
+        features.compare(estimator, model_of(estimator).features, x, found)
         _made(estimator, found, out)
     else:
         _evaluated(name, estimator, x, y, found, out)
@@ -131,7 +133,8 @@ def _called(name: str, args: Any, kwargs: Any, out: Any) -> None:
 def _fitted(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> None:
     if hasattr(estimator, "best_estimator_") and len(found) >= rows.FEWEST:
         leaks.judge(found.marks, _all(found), events.stack(), False)
-    model, (roots, _) = model_of(estimator), events.trace(found.marks)
+    model, (roots, touched) = model_of(estimator), events.trace(found.marks)
+    model.touched = [event for event, hit in touched if rows.share(hit) >= 0.5]
     is_continued = name == "partial_fit" or bool(getattr(estimator, "warm_start", False))
     if not is_continued:
         model.turns.reset()
@@ -195,7 +198,8 @@ def _evaluated(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) 
         return
     roots, _ = events.trace(found.marks)
     is_fresh, where = ~rows.among(roots, model.event.rows), events.stack()
-    leaks.judge(found.marks, is_fresh, where, False)
+    if not leaks.judge_own_statistics(model.touched, found.marks, is_fresh, where):
+        leaks.judge(found.marks, is_fresh, where, False)
     targets.judge(model.encoded, x, found, is_fresh, where)
     old = model.turns.evaluated(roots)
     if old:

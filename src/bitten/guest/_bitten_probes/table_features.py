@@ -107,10 +107,10 @@ def _spread(table: Any) -> tuple[Any, Any]:
 
 
 def compare(estimator: Any, fitted: Any, table: Any, found: Any) -> None:
-    """`fitted` are the Features of the model that is asked now."""
+    """`fitted` are the Features of the model, or the transformer, that is asked now."""
     if fitted is None or fitted.width != found.width:
         return
-    if not _is_permuted(type(estimator).__name__, fitted, table, found):
+    if not _is_permuted(type(estimator).__name__, fitted, table, found) and not hasattr(estimator, "transform"):
         _compare_scales(estimator, fitted, table, found)
 
 

@@ -162,6 +162,7 @@ def reaches(estimator: Any, method: str, table: Any) -> None:
     Reached.refused = None
     columns = _bad_columns(table)
     if columns:
+        lines.chained()
         Reached.refused = (type(estimator).__name__, method, columns, events.stack())
 
 

@@ -76,6 +76,21 @@ def judge(marks: Any, is_fresh: Any, later: list[Any], is_cross: bool) -> None:
             Seen.clean.add(id(event))
 
 
+def judge_own_statistics(touched: list[Any], marks: Any, is_fresh: Any, where: list[Any]) -> bool:
+    """Training rows went through `touched`; these went through one of the same name that was fitted on themselves alone."""
+    roots, now = events.trace(marks)
+    for event, hit in now:
+        others = [each for each in touched if each.name == event.name and each is not event]
+        is_own = event.size == len(roots) and rows.share(rows.among(roots, event.rows)) >= 0.99 and event.size > 1
+        if others and is_own and hit.all() and rows.share(is_fresh) >= 0.9 and event not in touched:
+            says = (f"{event.name} was fitted anew on the {event.size} rows that a model is judged by; its training rows went through one that "
+                    f"was fitted on {others[0].size} others (at {others[0].line.rpartition('/')[2]})")  # fmt: skip
+            facts = {"tables.estimator": event.name, "tables.fitted_rows": event.size, "also": [others[0].line]}
+            found("own_statistics", says, facts, event.here)
+            return True
+    return False
+
+
 def tell_pending() -> None:
     """At the end: a transformer that used the targets is a finding, one that did not is mild."""
     if not Seen.evaluations:

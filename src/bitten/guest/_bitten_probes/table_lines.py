@@ -45,9 +45,14 @@ def dividing(files: list[str] | None = None) -> list[str]:
     return [f"{file}:{node.lineno}" for file, node in _nodes(files) if _is_risky(node)]
 
 
+_chained: list[list[str]] = []
+
+
 def chained() -> list[str]:
-    """`file:line` of `table[column].fillna(…, inplace=True)`, which under copy-on-write fills a copy."""
-    return [f"{file}:{node.lineno}" for file, node in _nodes(None) if _is_chained(node)]
+    """`file:line` of `table[column].fillna(…, inplace=True)`, which under copy-on-write fills a copy. Read once."""
+    if not _chained:
+        _chained.append([f"{file}:{node.lineno}" for file, node in _nodes(None) if _is_chained(node)])
+    return _chained[0]
 
 
 def _nodes(files: list[str] | None) -> Any:
