@@ -119,6 +119,17 @@ def load(path: Path, name: str = "") -> Recording:
     return parsed(content, name or str(path))
 
 
+def of_parcel(file: str) -> Recording:
+    """The last one in an exported case. Raises: BadInput `no-recording`, and what `parcel.unpack` raises."""
+    from bitten.adapters.handing_on import parcel  # noqa: PLC0415 - only for these
+
+    files = parcel.unpack(file).files
+    found = [name for name in sorted(files) if name.endswith(NAME)]
+    if not found:
+        raise BadInput("no-recording", f"There is no recording in {file}.", way=KEEPS)
+    return parsed(files[found[-1]], file)
+
+
 def parsed(content: bytes, name: str) -> Recording:
     """Raises: BadInput `no-recording`."""
     try:

@@ -75,6 +75,7 @@ class Now:
     codes: dict[CodeType, Any] = {}  # noqa: RUF012 - one hook a process
     open: dict[FrameType, Any] = {}  # noqa: RUF012 - as above
     initialised: dict[int, tuple[str, str, str, str]] = {}  # noqa: RUF012 - as above
+    births: dict[int, tuple[Any, str]] = {}  # noqa: RUF012 - as above
     yielded: dict[CodeType, int] = {}  # noqa: RUF012 - as above
 
 
@@ -213,10 +214,29 @@ def _called(seen: Seen, frame: FrameType) -> None:
     owner = args.pop("self", None)
     if (seen.stage == "own" and _is_module(owner)) or (seen.stage == "split" and _is_within("split")):
         return
+    if seen.name == "__init__" and owner is not None:
+        _born(owner, frame)
     if seen.stage == "init":
         Now.open[frame] = (seen, None, args, "", tape.random_states())
         return
     Now.open[frame] = (seen, owner, args, _given(seen, owner, args), tape.random_states())
+
+
+def _born(owner: Any, frame: FrameType) -> None:
+    """Where an object of the person's was made, whose settings stand there; the outermost call of `__init__` comes first."""
+    import weakref  # noqa: PLC0415 - loaded by every framework
+
+    known = Now.births.get(id(owner))
+    if (known is None or known[0]() is not owner) and len(Now.births) < 10_000:
+        try:
+            Now.births[id(owner)] = (weakref.ref(owner), report.line(_own_caller(frame))[0])
+        except TypeError:  # a kind without weak references
+            return
+
+
+def _birthplace(owner: Any) -> str:
+    known = Now.births.get(id(owner))
+    return str(known[1]) if known is not None and known[0]() is owner else ""
 
 
 def _is_within(stage: str) -> bool:
@@ -316,7 +336,7 @@ def _places(seen: Seen, owner: Any, frame: FrameType) -> tuple[tuple[str, str], 
     if seen.stage != "own":
         return called, []
     file = frames.absolute(frame.f_code.co_filename)
-    born = bus.birthplace(owner)[0] if owner is not None else ""
+    born = _birthplace(owner) if owner is not None else ""
     return (f"{file}:{frame.f_lineno}", f"{file}:{frames.full_name(frame)}"), [each for each in (called[0], born) if each]
 
 

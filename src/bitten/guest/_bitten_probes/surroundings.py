@@ -14,7 +14,7 @@ tape: Any = hook.load("_bitten_probes.tape")
 
 VARIABLES = ("PYTHONHASHSEED", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CUBLAS_WORKSPACE_CONFIG",
              "CUDA_VISIBLE_DEVICES", "ATEN_CPU_CAPABILITY", "NVIDIA_TF32_OVERRIDE", "PYTHONOPTIMIZE", "LANG", "LC_ALL", "TZ")
-FLAGS = {
+FLAGS: Any = {
     "cpu capability": lambda torch: torch.backends.cpu.get_cpu_capability(),
     "threads": lambda torch: torch.get_num_threads(),
     "default dtype": lambda torch: str(torch.get_default_dtype()),

@@ -8,7 +8,7 @@ from bitten.adapters.terminal import Terminal
 
 from .house import House
 from .open_case import OpenCase
-from .single import end_like, instruments, keep_report, lay_out, mend, picture_of, proofs, recent_events, redact, selftest
+from .single import end_like, functions_called, instruments, keep_report, lay_out, mend, picture_of, proofs, recent_events, redact, selftest
 
 if TYPE_CHECKING:
     from bitten.adapters.handing_on.spools import Left
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
     from bitten.adapters.sizes import Tidied
 
 __all__ = [
-    "House", "Left", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "instruments", "keep_report", "lay_out", "mend", "picture_of",
-    "proofs", "recent_events", "redact", "selftest",
+    "House", "Left", "OpenCase", "Ran", "Terminal", "Tidied", "end_like", "functions_called", "instruments", "keep_report",
+    "lay_out", "mend", "picture_of", "proofs", "recent_events", "redact", "selftest",
 ]  # fmt: skip

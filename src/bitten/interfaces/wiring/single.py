@@ -12,9 +12,12 @@ from bitten.adapters.root import root_of
 from bitten.core.trouble import Unable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bitten.adapters.vocabulary import Instrument
     from bitten.core.failure import Picture
     from bitten.core.ports import Observed
+    from bitten.interfaces.wiring.house import House
     from bitten.testing import Proof
 
 # ruff: noqa: PLC0415 - as in open_case
@@ -55,6 +58,15 @@ def selftest(name: str) -> Observed:
     from bitten.adapters import planted
 
     return planted.run(name, redact)
+
+
+def functions_called(house: House, name: str, operands: Sequence[str]) -> list[str]:
+    """Functions of this name as `module:name`: those that the named recordings tell of, else those of the tree."""
+    from bitten.adapters import calling
+
+    files = {place.partition(":")[0] for each in operands for mark in house.recording(each).marks if mark.kind == "call"
+             for place in (mark.place,) if place.endswith((f":{name}", f".{name}"))}
+    return sorted(set(calling.functions(house.root, sorted(files) or house.repo.paths(), name)))
 
 
 def lay_out(folder: Path) -> Path:
