@@ -15,6 +15,7 @@ from time import perf_counter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
@@ -222,14 +223,16 @@ def _registered(parent: Any, name: str, child: Any) -> None:
 # ---------------------------------------------------------------------------------------------- wrapping
 
 _WRAPPER = """
-def watched(*args, **kwargs):
-    __tracebackhide__ = True
-    if closed():
-        return call(*args, **kwargs)
-    kept = before(args, kwargs)
-    out = call(*args, **kwargs)
-    after(kept, args, kwargs, out)
-    return out
+def watching(call, closed, before, after):
+    def watched(*args, **kwargs):
+        __tracebackhide__ = True
+        if closed():
+            return call(*args, **kwargs)
+        kept = before(args, kwargs)
+        out = call(*args, **kwargs)
+        after(kept, args, kwargs, out)
+        return out
+    return watched
 """
 _CODE = compile(_WRAPPER, "<bitten watch>", "exec", dont_inherit=True)
 
@@ -248,10 +251,9 @@ def wrap(
     inner: Any = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
     if not callable(inner):
         return False
-    names: dict[str, Any] = {"__name__": "bitten_watch", "call": inner, "closed": is_closed,
-                             "before": _guarded(probe, name, before), "after": _guarded(probe, name, after)}
+    names: dict[str, Any] = {"__name__": "bitten_watch"}
     exec(_CODE, names)
-    outer = functools.wraps(inner)(names["watched"])
+    outer = functools.wraps(inner)(names["watching"](inner, is_closed, _guarded(probe, name, before), _guarded(probe, name, after)))
     placed = outer if inner is found else (staticmethod if isinstance(found, staticmethod) else classmethod)(outer)
     _wrapped.append((owner, name, found, placed))
     setattr(owner, name, placed)
@@ -262,6 +264,13 @@ def _of_c(owner: type, name: str) -> Any:
     """A method inherited from a class of C, which nobody can wrap there: such as most of torch.Tensor's."""
     found = getattr(owner, name, None)
     return found if type(found).__name__ in ("method_descriptor", "wrapper_descriptor") else None
+
+
+def caller(frame: FrameType | None) -> FrameType | None:
+    """Whoever called what is wrapped, perhaps several times: from the frame of a wrap outward."""
+    while frame is not None and frame.f_code.co_filename == "<bitten watch>":
+        frame = frame.f_back
+    return frame
 
 
 def _guarded(probe: str, name: str, call: Callable[..., Any] | None) -> Callable[..., Any]:
@@ -288,7 +297,7 @@ def _scripting(plain: Any) -> Any:
 
     @functools.wraps(plain)
     def script(*args: Any, **kwargs: Any) -> Any:
-        for owner, name, found, _ in _wrapped:
+        for owner, name, found, _ in reversed(_wrapped):
             setattr(owner, name, found)
         try:
             return plain(*args, **kwargs)

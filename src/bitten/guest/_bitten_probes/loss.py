@@ -132,7 +132,7 @@ def _watch(name: str) -> Any:
 
     def called(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
         Now.calls += 1
-        site = _site(name, sys._getframe(3))
+        site = _site(name, bus.caller(sys._getframe(2)))
         if site is None:
             return
         site.calls += 1
@@ -143,7 +143,8 @@ def _watch(name: str) -> Any:
             if Now.is_looking:
                 _resolve(site, target)
             if is_due:
-                _look_at(site, given, target, {**kwargs, "dim": target} if name == "log_softmax" and len(args) > 1 else kwargs)
+                with bus.quiet():  # what a look computes is no use of the tensors
+                    _look_at(site, given, target, {"dim": target, **kwargs} if name == "log_softmax" else kwargs)
 
     return called
 

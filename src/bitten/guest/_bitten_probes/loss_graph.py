@@ -71,7 +71,7 @@ def _watch_differences() -> None:
 
 def _subtracted(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
     if not _differences and getattr(out, "ndim", 0) == 2 and out.shape[0] == out.shape[1] > 1 and out.requires_grad:
-        _differences.append(report.line(sys._getframe(3)))
+        _differences.append(report.line(sys._getframe(2)))
 
 
 def place() -> tuple[str, str]:

@@ -23,10 +23,11 @@ metrics_compare: Any = hook.load("_bitten_probes.metrics_compare")
 
 FACTS = {
     "metrics.kind": {
-        "says": "what is wrong with how a prediction is made: wrong_axis, threshold_on_scores, broadcast; none in the summary when nothing is",
+        "says": "what is wrong with how a prediction is made: wrong_axis, threshold_on_scores, broadcast; none in the summary when "
+                "nothing is",
         "unit": "",
-        "threshold": "wrong_axis: a choice along a dimension without classes, compared with labels; threshold_on_scores: a threshold between "
-                     "0 and 1 on what is trained as a raw score, a tenth of it outside [0, 1], some by 0.5",
+        "threshold": "wrong_axis: a choice along a dimension without classes, compared with labels; threshold_on_scores: a threshold "
+                     "between 0 and 1 on what is trained as a raw score, a tenth of it outside [0, 1], some by 0.5",
         "source": "ours", "misfires": "a threshold that is meant for raw scores and happens to lie between 0 and 1"},
     "metrics.choices": {
         "says": "choices among outputs (argmax, max, topk) outside of modules", "unit": "calls", "threshold": "", "source": "",
@@ -67,25 +68,22 @@ class Now:
 
 def install() -> None:
     root_uses.install()
-    root_uses.listen(_used)
+    root_uses.listen("metrics", _used)
     bus.listen("metrics", forked=_forked, end=_end)
 
 
 def _used(name: str, output: Any, tensor: Any, args: Any, kwargs: Any, out: Any) -> None:
-    try:
-        if name in root_uses.CHOICES:
-            chosen = out if name == "argmax" else out[1] if isinstance(out, tuple) else None
-            if chosen is not None:
-                Now.choices += 1
-                metrics_compare.watch(tell)
-                outputs.follow_choice(chosen, output, metrics_choice.doubt(name, output, tensor, args, kwargs))
-        elif name in metrics_threshold.NAMES:
-            Now.thresholds += 1
+    if name in root_uses.CHOICES:
+        chosen = out if name == "argmax" else out[1] if isinstance(out, tuple) else None
+        if chosen is not None:
+            Now.choices += 1
             metrics_compare.watch(tell)
-            outputs.follow_choice(out, output)
-            metrics_threshold.look(name, output, tensor, args)
-    except Exception as error:  # as in `bus.fire`
-        bus.take_out("metrics", error, name)
+            outputs.follow_choice(chosen, output, metrics_choice.doubt(name, output, tensor, args, kwargs))
+    elif name in metrics_threshold.NAMES:
+        Now.thresholds += 1
+        metrics_compare.watch(tell)
+        outputs.follow_choice(out, output)
+        metrics_threshold.look(name, output, tensor, args)
 
 
 def tell(kind: str, says: str, facts: dict[str, Any], where: tuple[str, str]) -> None:

@@ -45,5 +45,5 @@ def _told(name: str, tensor: Any, dim: int, class_dim: int | None, why: str) -> 
     facts = {"metrics.function": name, "metrics.dim": dim, "metrics.shape": list(tensor.shape)}
     if class_dim is not None:
         facts["metrics.class_dim"] = class_dim
-    where = report.line(sys._getframe(5))
+    where = report.here()
     return ("wrong_axis", says, facts, where) if where[0] else None

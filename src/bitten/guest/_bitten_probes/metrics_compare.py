@@ -52,7 +52,8 @@ def watch(tell: Callable[..., None]) -> None:
     def compared(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
         one, other = args[0], args[1] if len(args) > 1 else kwargs.get("other")
         if bus.depth() == 0 and outputs.is_plain(one) and outputs.is_plain(other) and outputs.is_plain(out):
-            _compared(one, other, out, tell)
+            with bus.quiet():
+                _compared(one, other, out, tell)
 
     for name in ("__eq__", "__ne__", "eq", "ne"):
         for owner in (torch.Tensor, torch):
@@ -62,9 +63,9 @@ def watch(tell: Callable[..., None]) -> None:
 
 def _compared(one: Any, other: Any, out: Any, tell: Callable[..., None]) -> None:
     prediction = next((known for known in (outputs.of(one), outputs.of(other)) if known is not None and known.is_choice), None)
-    if prediction is None or out.dim() == 0 or out.numel() == 0:
+    frame = report.user_frame(sys._getframe(1))
+    if prediction is None or frame is None or out.dim() == 0 or out.numel() == 0:
         return
-    frame = sys._getframe(4)
     if prediction.doubt is not None:
         _tell_doubt(prediction.doubt, report.line(frame), tell)
     if one.dim() != other.dim() and one.numel() == other.numel() < out.numel():

@@ -50,7 +50,7 @@ def look(name: str, output: Any, tensor: Any, args: Any) -> None:
     threshold = 0.5 if name == "round" and len(args) == 1 else args[1] if len(args) == 2 and name != "round" else None
     if type(threshold) is not float or not 0 < threshold < 1 or output.is_squashed or not tensor.is_floating_point():
         return
-    note(name, output, tensor, threshold, sys._getframe(5))
+    note(name, output, tensor, threshold, report.user_frame(sys._getframe(1)))
 
 
 def note(name: str, output: Any, tensor: Any, threshold: float, frame: FrameType | None) -> None:

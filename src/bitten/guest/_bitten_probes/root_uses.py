@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 hook: Any = sys.modules["_bitten_hook"]
 bus: Any = hook.load("_bitten_probes.bus")
 patches: Any = hook.load("_bitten_patches")
+frames: Any = hook.load("_bitten_frames")
 outputs: Any = hook.load("_bitten_probes.root_outputs")
 
 CHOICES = ("argmax", "max", "topk")
@@ -23,13 +24,23 @@ SQUASHES = ("softmax", "log_softmax")
 LOSSES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "soft_margin_loss", "mse_loss",
           "l1_loss", "smooth_l1_loss", "huber_loss", "multilabel_soft_margin_loss", "hinge_embedding_loss", "multi_margin_loss",
           "kl_div")  # fmt: skip
-_heard: list[Callable[[str, Any, Any, Any, Any, Any], None]] = []
+_heard: list[tuple[str, Callable[[str, Any, Any, Any, Any, Any], None]]] = []
 _installed: list[bool] = []
 
 
-def listen(call: Callable[[str, Any, Any, Any, Any, Any], None]) -> None:
+def listen(probe: str, call: Callable[[str, Any, Any, Any, Any, Any], None]) -> None:
     """`call(name of the operation, what is known of the output, tensor, args, kwargs, out)`."""
-    _heard.append(call)
+    _heard.append((probe, call))
+
+
+def _tell(*use: Any) -> None:
+    with bus.quiet():  # what a listener computes of a tensor is no use of it
+        for each in tuple(_heard):
+            try:
+                each[1](*use)
+            except Exception as error:  # as in `bus.fire`
+                _heard.remove(each)
+                bus.take_out(each[0], error, use[0])
 
 
 def install() -> None:
@@ -61,13 +72,18 @@ def _used(name: str) -> Any:
     def after(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
         tensor = args[0] if args else kwargs.get("input")
         output = outputs.of(tensor) if bus.depth() == 0 else None
-        if output is not None and not output.is_choice:
+        if output is not None and not output.is_choice and not _is_ours(sys._getframe(2)):
             if name in LOSSES:
                 _learn(name, output, tensor)
-            for call in _heard:
-                call(name.strip("_"), output, tensor, args, kwargs, out)
+            _tell(name.strip("_"), output, tensor, args, kwargs, out)
 
     return after
+
+
+def _is_ours(frame: Any) -> bool:
+    """Whether another instrument of ours computes something."""
+    caller = bus.caller(frame)
+    return caller is not None and bool(frames.is_ours(caller.f_code))
 
 
 def _learn(name: str, output: Any, tensor: Any) -> None:
