@@ -19,7 +19,7 @@ SILENT = 10.0
 HINTS, ROWS = 8, 40
 CONTEXT = ("says", "at", "also", "step", "module")
 TABLE = "last_batches"
-"""The facts of this name hold rows, and are shown as a table."""
+"""Facts whose name ends so hold rows, and are shown as a table."""
 
 
 @dataclass
@@ -124,11 +124,23 @@ def _hints(found: Sequence[Sighting]) -> Iterator[str]:
 
 
 def table(rows: list[object]) -> Iterator[str]:
-    """Rows as dicts of one form, or lists, as lines of a table."""
-    plain = [list(row.values()) if isinstance(row, dict) else row for row in rows]
-    head = [list(row) for row in rows[:1] if isinstance(row, dict)]
-    cells = [[text.short(cell) if not isinstance(cell, str) else cell for cell in row] for row in (*head, *plain) if isinstance(row, list)]
-    yield from text.table(tuple(row) for row in cells).splitlines()
+    """Rows, each a nest of dicts, with a column for each leaf by its path: `input min`."""
+    flat = [dict(_leaves(row)) for row in rows]
+    columns = list(dict.fromkeys(name for row in flat for name in row))
+    cells = [tuple(columns), *(tuple(_cell(row.get(name, "")) for name in columns) for row in flat)]
+    yield from text.table(cells).splitlines()
+
+
+def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, f"{path} {name}".strip().replace("_", "-"))
+    else:
+        yield path, value
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else value if isinstance(value, str) else text.short(value)
 
 
 def plain(seen: Observed, names: Sequence[str], follower: Follower, kept: str) -> dict[str, object]:
