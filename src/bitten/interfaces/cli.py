@@ -18,7 +18,7 @@ COMMANDS = {
     "prompt": "prompt",
     "fix": "fixes", "verify": "fixes", "learn": "fixes", "close": "fixes", "reset": "fixes",
     "show": "cases", "cases": "cases", "switch": "cases", "drop": "cases", "gc": "gc", "picture": "picture",
-    "probe": "probe",
+    "probe": "probe", "bisect": "bisect", "compare": "compare",
     "export": "share", "import": "share", "wait": "detached", "doctor": "doctor",
     "mcp": "mcp",
     "playbooks": "knowledge", "prove": "knowledge", "demo": "demo",

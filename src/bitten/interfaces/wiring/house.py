@@ -26,13 +26,17 @@ from .open_case import OpenCase
 from .single import redact
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bitten.adapters.copies import Copies
     from bitten.adapters.handing_on.spools import Left
+    from bitten.adapters.history import GitHistory
     from bitten.adapters.knowledge import Playbooks
     from bitten.adapters.repo import GitRepo
     from bitten.adapters.runs.runner import HereRunner
     from bitten.adapters.sizes import Tidied
     from bitten.adapters.surroundings.survey import Survey
+    from bitten.core.recording import Recording
 
 # ruff: noqa: PLC0415 - as in open_case
 
@@ -129,6 +133,25 @@ class House:
         from bitten.adapters.copies import Copies
 
         return Copies(self.root, self.root, self.knowledge.probe_paths(), redact)
+
+    @cached_property
+    def history(self) -> GitHistory:
+        """Raises: Unable `not-a-repository`."""
+        from bitten.adapters.history import GitHistory
+
+        return GitHistory(self.repo)
+
+    def files_of(self, revision: str) -> Mapping[str, bytes | None]:
+        """What makes a copy of the tree that of a revision. Raises: BadInput `no-such-tree`; Unable `not-a-repository`."""
+        return self.history.files(self.history.commit(revision))
+
+    def recording(self, named: str) -> Recording:
+        """By file or folder, number of a case, or exported case. Raises: BadInput `no-recording`, `no-such-case`."""
+        from bitten.adapters import recordings
+
+        if named.isdecimal() and not Path(named).exists():
+            return recordings.load(self.cases.find(int(named)).path, f"case {named}")
+        return recordings.of_parcel(named) if named.endswith(".tgz") else recordings.load(Path(named), named)
 
     def keep_probe(self, name: str, seen: Observed) -> Path:
         """What a run by hand showed, in a folder of its own: output, facts and recording."""

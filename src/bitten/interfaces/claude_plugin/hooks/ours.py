@@ -52,6 +52,8 @@ VERBS = {
     "verify": Verb(options="--case --timeout"),
     "prompt": Verb("--json", "--case --budget", operand=r"diagnose|check|fix", most=1),
     "probe": Verb("--list"),
+    "bisect": Verb(),
+    "compare": Verb("--json", operand=r"(?!-).+", most=2),
     "picture": Verb("--json", operand=r"\d+", most=1),
     "wait": Verb("--json", "--timeout", operand=r"r?\d+", most=1),
     "doctor": Verb("--json --quick"),

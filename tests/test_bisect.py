@@ -1,0 +1,149 @@
+"""`bitten bisect` in real repositories: the first bad commit is found, by skips, merges and noise; nothing of the person's is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.stories import Project
+
+MAIN = """import sys
+from rate import RATE
+from count import COUNT
+if RATE > 0.5:
+    print("val_acc=%.2f" % (0.9 if RATE < 1 else 0.7))
+    if RATE >= 1:
+        raise ValueError("diverged at step %d" % COUNT)
+else:
+    import nothing_of_that_name
+"""
+CMD = ("--", sys.executable, "main.py")
+
+
+def history(tmp_path: Path, rates: list[float], main: str = MAIN) -> Project:
+    """A commit for each rate, tagged c0, c1 …"""
+    project = Project(tmp_path, {"main.py": main, "rate.py": "", "count.py": ""})
+    for number, rate in enumerate(rates):
+        project.write("rate.py", f"RATE = {rate}\n")
+        project.write("count.py", f"COUNT = {number}\n")
+        project.commit(f"Change number {number}\n\nWhy it was changed.")
+        project.git("tag", f"c{number}")
+    return project
+
+
+def found(project: Project, *words: str, code: int = 0) -> dict:
+    done = project.bitten("bisect", "--json", *words)
+    assert done.returncode == code, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def state(project: Project) -> tuple[str, ...]:
+    index, status = (project.root / ".git" / "index").read_bytes(), project.git("--no-optional-locks", "status", "--porcelain")
+    return (status, project.git("for-each-ref"), project.git("rev-parse", "HEAD"), str(hash(index)),
+            project.git("stash", "list"))
+
+
+def subjects(told: dict) -> list[str]:
+    return [each.get("subject", each["commit"]) for each in told["first_bad"]]
+
+
+def test_the_first_bad_commit_is_found_among_many_and_nothing_of_the_persons_is_touched(tmp_path):
+    project = history(tmp_path, [0.6] * 23 + [1.5] * 12)
+    project.write("untracked.txt", "mine")
+    project.write("rate.py", "RATE = 1.6\n")
+    before = state(project)
+    done = project.bitten("bisect", "--good", "c0", *CMD)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert state(project) == before and project.read("rate.py") == "RATE = 1.6\n" and project.read("untracked.txt") == "mine"
+    assert "first bad commit: " in done.stdout and "Change number 23" in done.stdout and "Why it was changed." in done.stdout
+    assert "    rate.py" in done.stdout.splitlines() and "not noisy: 2 runs of each end gave the same" in done.stdout
+    assert "the bad end is the work tree as it stands" in done.stderr and "35 commits, about 6 to try" in done.stderr
+    assert done.stdout.count("✓ good") + done.stdout.count("✗ bad") <= 2 + 6
+
+
+def test_a_metric_is_held_to_what_is_expected_and_its_values_are_shown(tmp_path):
+    project = history(tmp_path, [0.6] * 4 + [1.5] * 4, MAIN.replace("raise ValueError", "print"))
+    done = project.bitten("bisect", "--good", "c0", "--bad", "c7", "--expect", "val_acc >= 0.8", *CMD)
+    assert "Change number 4" in done.stdout and " 0.9 " in done.stdout and " 0.7 " in done.stdout
+    told = found(project, "--good", "c0", "--expect", "val_acc >= 0.8", "--repeat", "1", *CMD)
+    assert subjects(told) == ["Change number 4"] and told["first_bad"][0]["files"] == ["count.py", "rate.py"]
+    assert {each["values"][0][0] for each in told["tried"]} == {0.9, 0.7} and not told["noisy"]
+
+
+def test_a_commit_that_fails_for_another_reason_is_skipped_and_not_called_bad(tmp_path):
+    project = history(tmp_path, [0.6] * 3 + [0.1] + [0.6] * 2 + [1.5] * 5)
+    told = found(project, "--good", "c0", "--repeat", "1", *CMD)
+    assert subjects(told) == ["Change number 6"]
+
+
+def test_skipped_commits_leave_a_few_of_which_one_is_it(tmp_path):
+    project = history(tmp_path, [0.6] * 3 + [0.1] * 2 + [1.5] * 2)
+    done = project.bitten("bisect", "--good", "c2", "--repeat", "1", *CMD)
+    assert done.returncode == 1 and "one of these 3: all but the latest do not run" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.count("(ModuleNotFoundError: No module named 'nothing_of_that_name')") == 2
+
+
+def test_a_commit_of_a_merged_branch_is_found_and_with_first_parent_the_merge(tmp_path):
+    project = history(tmp_path, [0.6, 0.61, 0.62])
+    project.git("checkout", "-qb", "side", "c1")
+    project.write("other.py", "X = 1\n")
+    project.commit("On the side, good")
+    project.write("rate.py", "RATE = 1.5\n")
+    project.commit("On the side, bad")
+    project.git("checkout", "-q", "main")
+    project.write("third.py", "Y = 1\n")
+    project.commit("On the main line")
+    project.git("merge", "-q", "--no-edit", "-X", "theirs", "-m", "Merge the side", "side")
+    assert subjects(found(project, "--good", "c0", "--repeat", "1", *CMD)) == ["On the side, bad"]
+    assert subjects(found(project, "--good", "c0", "--repeat", "1", "--first-parent", *CMD)) == ["Merge the side"]
+
+
+@pytest.mark.parametrize(("words", "slug"), [
+    (["--good", "c0", "--bad", "c1"], "bisect-bad-is-good"), (["--good", "c2"], "bisect-good-is-bad"),
+    (["--good", "c3", "--bad", "c3"], "bisect-nothing-between"), (["--good", "nowhere"], "no-such-tree"),
+    (["--good", "c0", "--expect", "loss < 1"], "bisect-end-does-not-run"), (["--good", "side"], "bisect-good-is-no-ancestor"),
+])  # fmt: skip
+def test_ends_that_can_not_be_searched_between_are_refused(tmp_path, words, slug):
+    project = history(tmp_path, [0.6, 0.6, 1.5, 1.5])
+    project.git("branch", "side", project.git("commit-tree", "-p", "c0", "-m", "aside", "c0^{tree}").strip())
+    done = project.bitten("bisect", "--repeat", "1", *words, *CMD)
+    assert project.slug(done) == slug, done.stderr
+
+
+def test_the_open_case_says_what_is_looked_for(tmp_path):
+    project = history(tmp_path, [0.6] * 3 + [1.5] * 3)
+    project.bitten("run", *CMD)
+    told = found(project, "--good", "c0")
+    assert subjects(told) == ["Change number 3"] and told["signature"].startswith("ValueError: diverged at step N")
+
+
+def test_the_uncommitted_change_may_be_the_one(tmp_path):
+    project = history(tmp_path, [0.6] * 4)
+    project.write("rate.py", "RATE = 1.5\n")
+    assert subjects(found(project, "--good", "c0", "--repeat", "1", *CMD)) == ["work tree"]
+
+
+def test_without_a_history_there_is_nothing_to_search(tmp_path):
+    project = Project(tmp_path, {"main.py": ""}, git=False)
+    assert project.slug(project.bitten("bisect", "--good", "x", *CMD)) == "not-a-repository"
+    assert project.slug(project.bitten("bisect", "--good", "x")) == "bisect-without-command"
+
+
+def test_an_interrupted_search_says_what_is_known_and_leaves_nothing_behind(tmp_path):
+    slow = MAIN + "\nimport os, time\nif 2 < COUNT < 9:\n    open(os.environ['MARK'], 'w').close()\n    time.sleep(300)\n"
+    project = history(tmp_path, [0.6] * 9 + [1.5] * 3, slow)
+    before, mark = state(project), tmp_path / "seen" / "mark"
+    mark.parent.mkdir()
+    running = project.started("bisect", "--good", "c0", "--repeat", "1", "--allow-write", str(mark.parent), *CMD, MARK=str(mark))
+    assert any(mark.exists() or time.sleep(0.05) for _ in range(600))
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=20) == 130
+    assert not [each for each in psutil.process_iter(["cwd", "cmdline"]) if str(project.root) == each.info["cwd"]]
+    assert not list(Path(f"/var/tmp/bitten-{os.getuid()}").glob(f"{running.pid}-*")) and state(project) == before
