@@ -58,7 +58,7 @@ def judge(given: Any, pool: Any, train: Any, test: Any) -> None:
         crossing = counts[at] > 1
         marks = pool.marks
     else:
-        marks, crossing = test.marks, rows.among(test.marks, np.unique(train.marks))
+        marks, crossing = test.marks, rows.among(test.marks, rows.unique(train.marks))
     if crossing.sum() < rows.FEWEST:
         return
     proof, source = _proof(np, given, pool, train, test, marks[crossing])
@@ -93,7 +93,7 @@ def _proof(np: Any, given: Any, pool: Any, train: Any, test: Any, crossed: Any) 
 def _labelled(part: Any, only: Any = None) -> Any:
     """Row and label as one number: two tables that were put together may have equal labels, and rows of the same values, not both."""
     both = part.marks ^ (part.labels << sys.modules["numpy"].uint64(1))
-    return both if only is None else both[rows.among(part.marks, sys.modules["numpy"].unique(only))]
+    return both if only is None else both[rows.among(part.marks, rows.unique(only))]
 
 
 def _evened(np: Any, given: Any, pool: Any, extra: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from time import perf_counter
+from time import thread_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,15 +34,18 @@ SECONDS = 3.0
 
 class Clock:
     spent = 0.0
+    handfuls = 0
 
 
 class Model:
     """A fitted estimator: its last fit, the rows of all its folds, and what its columns were like."""
 
     def __init__(self, name: str) -> None:
-        self.name, self.event, self.turns = name, None, folds.Turns()
+        self.name, self.turns = name, folds.Turns()
+        self.event: Any = None
         self.features: Any = None
         self.touched: list[Any] = []
+        self.is_continued = False
         self.encoded: list[Any] = []
 
 
@@ -83,11 +86,11 @@ def _after(name: str) -> Any:
 def _timed(call: Any, *args: Any) -> None:
     if Clock.spent > SECONDS:
         return
-    start = perf_counter()
+    start = thread_time()
     try:
         call(*args)
     finally:
-        Clock.spent += perf_counter() - start
+        Clock.spent += thread_time() - start
 
 
 def _given(args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
@@ -115,6 +118,8 @@ def _called(name: str, args: Any, kwargs: Any, out: Any) -> None:
     if not _is_direct() or x is None:
         return
     gaps.accepted()
+    if not name.startswith("fit") and _is_handful(x):
+        return
     found = rows.of(x)
     if found is None:
         return
@@ -124,22 +129,30 @@ def _called(name: str, args: Any, kwargs: Any, out: Any) -> None:
         features.compare(estimator, model_of(estimator).features, x, found)
         _made(estimator, found, out)
     else:
-        _evaluated(name, estimator, x, y, found, out)
+        _evaluated(name, estimator, x, found, out)
 
 
 # ---------------------------------------------------------------------------------------------- fits
 
 
+def _is_handful(table: Any) -> bool:
+    """One of many requests for few rows, as a server gets them: a hundred of them tell what there is to tell."""
+    shape = getattr(table, "shape", (rows.FEWEST,))
+    Clock.handfuls += len(shape) > 0 and shape[0] < rows.FEWEST
+    return len(shape) > 0 and shape[0] < rows.FEWEST and Clock.handfuls > 100
+
+
 def _fitted(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> None:
     if hasattr(estimator, "best_estimator_") and len(found) >= rows.FEWEST:
-        leaks.judge(found.marks, _all(found), events.stack(), False)
+        some = found.sample()
+        leaks.judge(some.marks, len(found), _all(some), events.stack(), False)
     model, (roots, touched) = model_of(estimator), events.trace(found.marks)
     model.touched = [event for event, hit in touched if rows.share(hit) >= 0.5]
-    is_continued = name == "partial_fit" or bool(getattr(estimator, "warm_start", False))
-    if not is_continued:
+    model.is_continued = name == "partial_fit" or bool(getattr(estimator, "warm_start", False))
+    if not model.is_continued:
         model.turns.reset()
     model.turns.trained(roots)
-    all_rows = sys.modules["numpy"].concatenate(model.turns.before + model.turns.since) if is_continued else roots
+    all_rows = sys.modules["numpy"].concatenate(model.turns.before + model.turns.since) if model.is_continued else roots
     model.event = events.Event(model.name, _kind(name, estimator, y), all_rows)
     model.features, model.encoded = features.Features(x, found), targets.matching(x, y)
     if name == "fit_transform":
@@ -189,26 +202,32 @@ def _resampled(event: Any, out: Any) -> None:
 # ---------------------------------------------------------------------------------------------- evaluations
 
 
-def _evaluated(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> None:
+def _evaluated(name: str, estimator: Any, x: Any, found: Any, out: Any) -> None:
     model = model_of(estimator)
     if name != "score":
         scores.note_prediction(name, out)
     features.compare(estimator, model.features, x, found)
     if len(found) < rows.FEWEST or model.event is None:
         return
-    roots, _ = events.trace(found.marks)
-    is_fresh, where = ~rows.among(roots, model.event.rows), events.stack()
-    if not leaks.judge_own_statistics(model.touched, found.marks, is_fresh, where):
-        leaks.judge(found.marks, is_fresh, where, False)
+    some, where = found.sample(), events.stack()
+    roots, _ = events.trace(some.marks)
+    is_fresh = ~rows.among(roots, model.event.rows)
+    if not leaks.judge_own_statistics(model.touched, some.marks, len(found), is_fresh, where):
+        leaks.judge(some.marks, len(found), is_fresh, where, False)
     targets.judge(model.encoded, x, found, is_fresh, where)
-    old = model.turns.evaluated(roots)
+    old = model.turns.evaluated(roots) if model.is_continued else 0
     if old:
-        says = (f"{old} of {len(roots)} rows that {model.name} is judged by are rows that it was fitted on in an earlier fold, "
-                "and it kept what it had learnt")  # fmt: skip
-        facts = {"tables.leaked_rows": old, "tables.leaked_share": old / len(roots), "tables.estimator": model.name, "also": [where[-1][1]]}
-        leaks.found("model_reused", says, facts, model.event.here)
+        _tell_reused(model, old / len(roots), len(found), where)
     else:
-        leaks.judge_model(model.name, model.event, roots, where, _variables(x))
+        leaks.judge_model(model.name, model.event, roots, len(found), where, _variables(x))
+
+
+def _tell_reused(model: Model, share: float, size: int, where: list[Any]) -> None:
+    says = (f"{round(share * size)} of {size} rows that {model.name} is judged by are rows that it was fitted on in an earlier fold, "
+            "and it kept what it had learnt")  # fmt: skip
+    facts = {"tables.leaked_rows": round(share * size), "tables.leaked_share": share, "tables.estimator": model.name,
+             "also": [where[-1][1]] if where else []}  # fmt: skip
+    leaks.found("model_reused", says, facts, model.event.here)
 
 
 def _variables(value: Any) -> list[str]:
@@ -252,11 +271,12 @@ def _crossed(args: Any, kwargs: Any) -> None:
     x, y = args[1] if len(args) > 1 else kwargs.get("X"), args[2] if len(args) > 2 else kwargs.get("y")
     found = rows.of(x)
     if found is not None and len(found) >= rows.FEWEST:
-        leaks.judge(found.marks, _all(found), events.stack(), True)
+        some = found.sample()
+        leaks.judge(some.marks, len(found), _all(some), events.stack(), True)
         copies.judge((x, y), found, None, None)
         targets.judge(targets.matching(x, y), x, found, _all(found), events.stack())
 
 
 def forget() -> None:
     _models.clear()
-    Clock.spent = 0.0
+    Clock.spent, Clock.handfuls = 0.0, 0

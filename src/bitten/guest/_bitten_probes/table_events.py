@@ -19,6 +19,8 @@ report: Any = hook.load("_bitten_probes.report")
 rows: Any = hook.load("_bitten_probes.table_rows")
 
 DEEPEST = 60
+GLANCE = 64
+"""Rows that tell whether a transformation may have made any of a table."""
 MOST_ROWS = 3_000_000
 """Marks kept of transformed rows, 16 bytes each; the oldest are forgotten."""
 
@@ -53,9 +55,8 @@ class Event:
     """A fit, a split or a copy: of which rows, and where."""
 
     def __init__(self, name: str, kind: str, marks: Any, where: Any = None) -> None:
-        np = sys.modules["numpy"]
         self.name, self.kind, self.size = name, kind, len(marks)
-        self.rows = np.unique(marks)
+        self.rows = rows.unique(marks)
         self.twins = rows.twins(marks)
         self.stack = where if where is not None else stack()
 
@@ -97,6 +98,8 @@ def trace(marks: Any) -> tuple[Any, list[tuple[Any, Any]]]:
     np = sys.modules["numpy"]
     touched = []
     for event, made, came in reversed(_steps):
+        if not rows.among(marks[:: max(1, len(marks) // GLANCE)], made).any():
+            continue
         hit = rows.among(marks, made)
         if hit.any():
             at = np.searchsorted(made, marks)

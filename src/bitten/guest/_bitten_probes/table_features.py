@@ -30,8 +30,7 @@ class Known:
     """Rows whose columns are known, and in which order."""
 
     def __init__(self, marks: Any, bags: Any, names: tuple[str, ...]) -> None:
-        np = sys.modules["numpy"]
-        self.marks, self.bags, self.names = np.unique(marks), np.unique(bags), names
+        self.marks, self.bags, self.names = rows.unique(marks), rows.unique(bags), names
 
 
 _known: list[Known] = []
@@ -78,7 +77,7 @@ def names_of(found: Any) -> tuple[str, ...]:
     if found.names:
         return tuple(found.names)
     for each in _known:
-        if len(each.names) == found.width and rows.share(rows.among(found.marks, each.marks)) >= 0.9:
+        if len(each.names) == found.width and rows.share(rows.among(found.sample().marks, each.marks)) >= 0.9:
             return each.names
     return ()
 

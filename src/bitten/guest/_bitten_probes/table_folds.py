@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from time import perf_counter
+from time import thread_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Turns:
 
 def _union(parts: list[Any]) -> Any:
     np = sys.modules["numpy"]
-    return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint64)
+    return rows.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint64)
 
 
 # ---------------------------------------------------------------------------------------------- torch
@@ -81,7 +81,7 @@ def called(module: Any, args: Any) -> None:
     """A root module is about to be called: for training, if a backward comes before its next call."""
     if _spent[0] > SECONDS or "numpy" not in sys.modules or len(args) != 1 or not _is_matrix(args[0]):
         return
-    start, data, has_grad = perf_counter(), args[0], sys.modules["torch"].is_grad_enabled()
+    start, data, has_grad = thread_time(), args[0], sys.modules["torch"].is_grad_enabled()
     stamp = (data.data_ptr(), data._version, tuple(data.shape), has_grad)
     _settle(module)
     if _last.get(module) != stamp:
@@ -91,7 +91,7 @@ def called(module: Any, args: Any) -> None:
             _unsure.append((weakref.ref(module), found.marks, events.stack()))
             if not has_grad:
                 _settle(module)
-    _spent[0] += perf_counter() - start
+    _spent[0] += thread_time() - start
 
 
 def _is_matrix(data: Any) -> bool:

@@ -85,15 +85,15 @@ def bad(value: Any) -> int:
         return 0
     if kind == "O":
         return int(value.isna().sum()) if hasattr(value, "isna") and value.size <= 200_000 else 0
-    array = value.to_numpy() if hasattr(value, "to_numpy") else value
+    array = value.values if hasattr(value, "isna") else value
     return int(array.size - np.isfinite(array).sum()) if isinstance(array, np.ndarray) and array.dtype.kind in "fc" else 0
 
 
 def _computed(what: str, skip: int) -> Any:
     def after(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
-        if not hasattr(out, "isna") or getattr(out, "ndim", 0) != 1 or not events.called_by_user(sys._getframe(1), "pandas"):
+        count = bad(out) if getattr(out, "ndim", 0) == 1 and hasattr(out, "isna") else 0
+        if not count or not events.called_by_user(sys._getframe(1), "pandas"):
             return
-        count = bad(out)
         if count > max([bad(each) for each in args[skip:] if hasattr(each, "isna") and getattr(each, "ndim", 0) == 1], default=0):
             name = f"numpy's {args[1].__name__}" if skip and len(args) > 1 else _WORDS.get(what, what)
             _note(Gap(name, {str(out.name)} if out.name is not None else set(), count, len(out)))

@@ -24,10 +24,9 @@ class Split:
     """One call of `train_test_split`, in rows traced back."""
 
     def __init__(self, pool: Any, train: Any, test: Any, found: Any) -> None:
-        np = sys.modules["numpy"]
         self.event = events.Event("train_test_split", "split", pool)
-        self.train, self.test = np.unique(train), np.unique(test)
-        self.marks, self.labels = found.marks, None if found.labels is None else np.unique(found.labels)
+        self.train, self.test = rows.unique(train), rows.unique(test)
+        self.marks, self.labels = found.marks, None if found.labels is None else rows.unique(found.labels)
 
 
 class Seen:
@@ -59,8 +58,11 @@ def split_with_test(roots: Any, labels: Any = None) -> Split | None:
 # ---------------------------------------------------------------------------------------------- fitted before the split
 
 
-def judge(marks: Any, is_fresh: Any, later: list[Any], is_cross: bool) -> None:
-    """Rows are evaluated: were they among those that their transformers were fitted on? `is_fresh` tells which the model has not seen."""
+def judge(marks: Any, size: int, is_fresh: Any, later: list[Any], is_cross: bool) -> None:
+    """Rows are evaluated: were they among those that their transformers were fitted on? `is_fresh` tells which the model has not seen.
+
+    `marks` are some of `size` rows.
+    """
     Seen.evaluations += 1
     roots, touched = events.trace(marks)
     for event, hit in touched:
@@ -68,23 +70,24 @@ def judge(marks: Any, is_fresh: Any, later: list[Any], is_cross: bool) -> None:
             continue
         inside = rows.among(roots[is_fresh & hit], event.rows)
         if rows.share(inside) >= 0.5 and rows.share(inside) - event.twins >= 0.3:
-            facts = {"tables.rows_in_common": int(inside.sum()), "tables.share_in_common": rows.share(inside),
-                     "tables.fitted_rows": event.size, "tables.estimator": event.name}  # fmt: skip
+            count = round(rows.share(inside) * rows.share(is_fresh & hit) * size)
+            facts = {"tables.rows_in_common": count, "tables.share_in_common": rows.share(inside), "tables.fitted_rows": event.size,
+                     "tables.estimator": event.name}  # fmt: skip
             split = split_with_test(roots)
             Seen.pending.setdefault(id(event), (event, split.event.stack if split else later, facts, is_cross))
         elif rows.share(inside) <= 0.1:
             Seen.clean.add(id(event))
 
 
-def judge_own_statistics(touched: list[Any], marks: Any, is_fresh: Any, where: list[Any]) -> bool:
+def judge_own_statistics(touched: list[Any], marks: Any, size: int, is_fresh: Any, where: list[Any]) -> bool:
     """Training rows went through `touched`; these went through one of the same name that was fitted on themselves alone."""
     roots, now = events.trace(marks)
     for event, hit in now:
         others = [each for each in touched if each.name == event.name and each is not event]
-        is_own = event.size == len(roots) and rows.share(rows.among(roots, event.rows)) >= 0.99 and event.size > 1
+        is_own = event.size == size and rows.share(rows.among(roots, event.rows)) >= 0.99 and event.size > 1
         if others and is_own and hit.all() and rows.share(is_fresh) >= 0.9 and event not in touched:
-            says = (f"{event.name} was fitted anew on the {event.size} rows that a model is judged by; its training rows went through one that "
-                    f"was fitted on {others[0].size} others (at {others[0].line.rpartition('/')[2]})")  # fmt: skip
+            says = (f"{event.name} was fitted anew on the {event.size} rows that a model is judged by; its training rows went through one "
+                    f"that was fitted on {others[0].size} others (at {others[0].line.rpartition('/')[2]})")  # fmt: skip
             facts = {"tables.estimator": event.name, "tables.fitted_rows": event.size, "also": [others[0].line]}
             found("own_statistics", says, facts, event.here)
             return True
@@ -114,32 +117,33 @@ def _judge_splits() -> None:
     """Nothing of scikit-learn was evaluated, so a model of another kind was: its test rows are the split's."""
     np = sys.modules["numpy"]
     for split in Seen.splits[:1]:
-        judge(split.marks, np.ones(len(split.marks), bool), split.event.stack, False)
+        judge(split.marks, len(split.marks), np.ones(len(split.marks), bool), split.event.stack, False)
 
 
 # ---------------------------------------------------------------------------------------------- a model and the rows it has seen
 
 
-def judge_model(name: str, fitted: Any, roots: Any, where: list[Any], variables: list[str]) -> None:
-    """`fitted` is the event of the model's last fit."""
+def judge_model(name: str, fitted: Any, roots: Any, size: int, where: list[Any], variables: list[str]) -> None:
+    """`fitted` is the event of the model's last fit; `roots` some of `size` rows."""
     seen = rows.among(roots, fitted.rows)
     overlap, by_nature = rows.share(seen), max(fitted.twins, rows.twins(roots))
-    covered = rows.share(rows.among(fitted.rows, sys.modules["numpy"].unique(roots)))
-    facts = {"tables.leaked_rows": int(seen.sum()), "tables.leaked_share": overlap, "tables.fitted_rows": fitted.size,
+    count = round(overlap * size)
+    covered = count / max(1, len(fitted.rows))
+    facts = {"tables.leaked_rows": count, "tables.leaked_share": overlap, "tables.fitted_rows": fitted.size,
              "tables.estimator": name, "also": [fitted.line]}  # fmt: skip
     if overlap - by_nature < 0.1 or by_nature > 0.5:
         return
     tests = [each for each in variables if _is_test_name(each)]
     if overlap >= 0.99 and tests:
-        says = f"{tests[0]} is called a test set, and each of its {len(roots)} rows is one that {name} was fitted on"
+        says = f"{tests[0]} is called a test set, and each of its {size} rows is one that {name} was fitted on"
         found("test_is_train", says, facts, (where[-1][1], where[-1][2]) if where else ("", ""))
     elif overlap < 0.99 and covered < 0.9:
-        _judge_redrawn(name, fitted, roots, where, facts)
+        _judge_redrawn(name, fitted, roots, size, where, facts)
 
 
-def _judge_redrawn(name: str, fitted: Any, roots: Any, where: list[Any], facts: dict[str, Any]) -> None:
+def _judge_redrawn(name: str, fitted: Any, roots: Any, size: int, where: list[Any], facts: dict[str, Any]) -> None:
     """A part of the rows, neither all nor none: as if test rows had been drawn a second time."""
-    says = f"{facts['tables.leaked_rows']} of {len(roots)} rows that {name} is judged by are rows that it was fitted on"
+    says = f"{facts['tables.leaked_rows']} of {size} rows that {name} is judged by are rows that it was fitted on"
     second = split_with_test(roots)
     first = next((each for each in Seen.splits if rows.share(rows.among(fitted.rows, each.train)) >= 0.99 and each is not second), None)
     if second is not None and first is not None:
