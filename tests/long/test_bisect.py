@@ -6,7 +6,7 @@ from tests.test_bisect import CMD, history
 
 NOISY = """import os, random
 from rate import RATE
-print("val_acc=%.4f" % (RATE + random.gauss(0, 0.06)))
+print("val_acc=%.4f" % (RATE + random.gauss(0, 0.03)))
 """
 
 
