@@ -113,8 +113,7 @@ class State:
         self.stepping: Any = None
         self.optimizers: set[int] = set()
         self.closures: set[int] = set()  # optimizers whose step calls forward and backward by itself
-        self.written: Any = None  # (optimizer, number) of the step whose weights are being read
-        self.spoilt: Any = None  # the same, of a step that wrote weights that are not finite
+        self.written: dict[int, Any] = {}  # of each optimizer: (weak reference, number, versions of what it wrote) at its last step
         self.kind = "none"
         self.has_called = self.is_backward = False
         self.loader: Any = None  # a weak reference to the one that gave the last batch
@@ -125,11 +124,15 @@ _anomaly_at = [("", "")]
 
 
 class Loss:
-    """What backward was called on: its value without its graph, the call in the window that made it, and the line."""
+    """What backward was called on: its value without its graph, and the line."""
 
     def __init__(self, tensor: Any, lines: Any) -> None:
-        self.value, self.lines = tensor.detach(), lines
-        self.record, self.slot = window.owner(tensor)
+        self.value, self.lines, self.alive = tensor.detach(), lines, calls.weakref.ref(tensor)
+
+    def made_by(self) -> tuple[int | None, int]:
+        """The record of the window, and which of its results."""
+        tensor = self.alive()
+        return window.owner(tensor) if tensor is not None else (None, 0)
 
 
 def install() -> None:
@@ -158,6 +161,8 @@ def _batch(iterator: Any, loader: Any, data: Any) -> None:
 
 def _root_pre(module: Any, args: Any) -> None:
     window.close()
+    if Seen.calls and not Seen.backwards:
+        window.records()
     if Seen.is_backward:  # activation checkpointing, which computes a part of a call again
         return
     if _only_looks() or (not Seen.optimizers and Seen.backwards >= UNSTEPPED):
@@ -231,15 +236,17 @@ def _is_ours_to_judge(optimizer: Any) -> bool:
 def _step_post(optimizer: Any, number: int) -> None:
     Seen.stepping = None
     Seen.steps += 1
-    Seen.written = (calls.weakref.ref(optimizer), number)
-    reading = calls.Reading()
-    reading.add(calls.norms([each for each in _weights(optimizer) if each.grad is not None]), _weights_read)
-    reading.send()
+    Seen.written[id(optimizer)] = (calls.weakref.ref(optimizer), number, [calls._version(each) for each in _weights(optimizer)])
     forget(optimizer)
 
 
 def _weights(optimizer: Any) -> list[Any]:
     return [each for group in optimizer.param_groups for each in group["params"]]
+
+
+def _gradients(optimizer: Any) -> list[Any]:
+    found = [each.grad for group in optimizer.param_groups for each in group["params"]]
+    return [each for each in found if each is not None]
 
 
 def forget(optimizer: Any) -> None:
@@ -263,12 +270,11 @@ def defer(optimizer: Any) -> None:
     """All that the sentinel wants to know of this step, to be read with everybody's."""
     reading, Seen.numbers = calls.Reading(), []
     if optimizer is not None and not Seen.unscaled:
-        reading.add(calls.norms([each.grad for each in _weights(optimizer) if each.grad is not None]), Seen.numbers.extend)
+        reading.add(calls.norms(_gradients(optimizer)), Seen.numbers.extend)
     reading.add(Seen.unscaled or [each.value for each in Seen.losses], _losses_read)
     terms: list[Any] = []
     found = window.terms()
-    lines = [(record.name, record.lines) for _, record in found]
-    reading.add([each for each, _ in found], lambda numbers: terms.extend((*line, number) for line, number in zip(lines, numbers)))
+    reading.add([each for each, _, _ in found], lambda numbers: terms.extend((*one[1:], number) for one, number in zip(found, numbers)))
     for call in [each for each in Seen.calls if each.numbers and each.read is None]:
         reading.add(call.numbers, lambda numbers, call=call: _call_read(call, numbers, terms))
     reading.send()
@@ -289,17 +295,12 @@ def _call_read(call: Any, numbers: list[float], terms: list[Any]) -> None:
     Seen.rows.append((bus.Now.step, call.labels, numbers, terms))
 
 
-def _weights_read(numbers: list[float]) -> None:
-    if Seen.spoilt is None and not isfinite(sum(numbers)):
-        Seen.spoilt = Seen.written
-
-
 # ---------------------------------------------------------------------------------------------- judging
 
 
 def judge(optimizer: Any, number: int) -> None:
     """Before the optimizer writes: is what it is about to use finite?"""
-    if Seen.spoilt is not None or not isfinite(sum(Seen.numbers)):
+    if not isfinite(sum(Seen.numbers)):
         diagnosing = hook.load("_bitten_probes.nan_verdict")
         if Seen.kind != "none" or diagnosing.is_bad(optimizer):
             went_bad(lambda: diagnosing.diagnose(optimizer, number))
@@ -309,7 +310,7 @@ def _look_now() -> None:
     """Nothing steps here: evaluation, or a loop that writes its own update. A NaN is told; an Inf may be meant."""
     read_now(None)
     is_nan = any(each.read is not None and each.labels[1] and each.read[-2] != each.read[-2] for each in Seen.calls)
-    if is_nan or Seen.spoilt is not None or not isfinite(sum(Seen.numbers)):
+    if is_nan or not isfinite(sum(Seen.numbers)):
         went_bad(lambda: hook.load("_bitten_probes.nan_verdict").diagnose(None, bus.Now.step))
     window.clear()
     Seen.calls, Seen.losses, Seen.backwards = [], [], 0
@@ -355,7 +356,9 @@ def _forked() -> None:
 def _end() -> None:
     scaler = sys.modules["_bitten_probes.nan_scaler"]
     scaler.tell_held()
-    if _only_looks() or Seen.spoilt is not None:
+    if _only_looks():
         _look_now()
+    if Seen.kind == "none" and Seen.written:
+        tell(hook.load("_bitten_probes.nan_verdict").spoilt_at_the_end())
     if Seen.steps or Seen.has_called:
         report.fact("nan", "summary", {"nan.kind": Seen.kind, "nan.steps": Seen.steps, "nan.bad_steps": Seen.bad_steps, **scaler.facts()})

@@ -114,17 +114,14 @@ class Call:
         self.labels: tuple[bool, bool] = (False, False)  # whether an input, and an output, was measured
         self.read: list[float] | None = None
         self.grads: list[tuple[int, Any]] = []  # (which output, the gradient that came to it)
-        self.outs: list[Any] = []  # weak references to the outputs
         self.stepped_by: set[int] = set()
         self.is_done = self.is_read = self.is_scalar = False
-        self.out_device: Any = None
 
     def returned(self, kwargs: Any, out: Any, is_measured: bool) -> None:
         self.is_done, self.kwargs = True, kwargs or {}
         self.versions += [(each, _version(each)) for each in tensors(self.kwargs)]
         outs = list(tensors(out))[:8]
         self.is_scalar = len(outs) == 1 and outs[0].dim() == 0
-        self.outs = [weakref.ref(each) for each in outs]
         if is_measured:
             self._measure(outs)
         if self.has_grad:
@@ -242,17 +239,22 @@ class Reading:
 
 def _stacked(numbers: list[Any]) -> Any:
     with torch.no_grad():
-        alike = [each if each.dtype is torch.float32 else each.float() for each in numbers]
-        return torch.stack([each if each.dim() == 0 else each.reshape(()) for each in alike])
+        try:
+            return torch.stack(numbers).float()
+        except RuntimeError:  # of several shapes or dtypes
+            return torch.stack([each.float().reshape(()) for each in numbers])
 
 
 def norms(values: list[Any]) -> list[Any]:
     """The L2 norm of each, not finite if one of its numbers isn't. (It may overflow too: whoever reports looks again.)"""
+    kinds = {(each.layout, each.dtype) for each in values}
+    if not kinds or kinds == {(torch.strided, torch.float32)}:
+        return list(torch._foreach_norm(values)) if values else []
     plain = [each.detach() if each.layout is torch.strided else each.detach().coalesce().values() for each in values]
     plain = [torch.view_as_real(each) if each.is_complex() else each for each in plain if each.numel()]
+    half = any(each.dtype in (torch.float16, torch.bfloat16) for each in plain)
     if not plain:
         return []
-    half = any(each.dtype in (torch.float16, torch.bfloat16) for each in plain)
     return list(torch._foreach_norm(plain, 2, dtype=torch.float32) if half else torch._foreach_norm(plain, 2))
 
 

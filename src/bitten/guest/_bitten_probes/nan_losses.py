@@ -22,12 +22,13 @@ torch: Any = sys.modules["torch"]
 def forward_event(loss: Any) -> Any:
     """Why this loss is bad; None where no call that was kept made it."""
     taints: dict[tuple[int, int], Any] = {}
-    for at, record in enumerate(window.Window.records):
+    records = window.records()
+    for at, record in enumerate(records):
         for slot, out in enumerate(record.outs):
             state = op_modes._state(out) if calls.is_float(out) else ""
             if state:
                 taints[at, slot] = _event(record, out, state, taints)
-    return taints.get((loss.record, loss.slot))
+    return taints.get(loss.made_by())
 
 
 def _event(record: Any, out: Any, state: str, taints: dict[tuple[int, int], Any]) -> Any:
@@ -73,7 +74,8 @@ def _argument(record: Any, ref: Any) -> str:
 
 def backward_event(losses: list[Any]) -> Any:
     """The first node of the loss's own backward that makes bad gradients of good ones."""
-    if not any(each.record is not None for each in losses):
+    window.records()
+    if not any(each.made_by()[0] is not None for each in losses):
         return None
     state = [torch.get_rng_state(), torch.is_grad_enabled()]
     try:
@@ -91,14 +93,15 @@ def _played_backward(losses: list[Any]) -> Any:
     nodes = op_modes.Nodes()
     made: list[list[Any]] = []
     leaves: dict[int, Any] = {}
-    for record in window.Window.records:
+    for record in window.records():
         out = _again(record, made, leaves)
         nodes.tag(out, record)
         made.append(list(calls.tensors(out, 2)))
     hooks = nodes.watch()
     try:
         for each in losses:
-            out = made[each.record][each.slot] if each.record is not None else None
+            record, slot = each.made_by()
+            out = made[record][slot] if record is not None else None
             if out is not None and out.requires_grad and leaves:
                 torch.autograd.grad(out, list(leaves.values()), retain_graph=True, allow_unused=True)
     finally:

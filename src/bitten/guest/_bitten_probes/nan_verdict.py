@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from math import isfinite, isnan
+from math import isnan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ losses: Any = hook.load("_bitten_probes.nan_losses")
 nan: Any = sys.modules["_bitten_probes.nan"]
 
 FIRST_ROWS = 5
+TINY, HUGE, SMALL_LR = 1e-30, 1e30, 1e15
 SAYS = {
     "input": "the batch has {what} in `{argument}`, rows {rows}, before the model sees it",
     "weight": "the weight `{tensor}` was {what} before the call, and no optimizer wrote it",
@@ -81,46 +82,45 @@ class Verdict:
 
 def is_bad(optimizer: Any) -> bool:
     """A norm may overflow where nothing else does: look at the numbers themselves."""
-    grads = [each.grad for each in nan._weights(optimizer) if each.grad is not None]
-    return nan.Seen.spoilt is not None or any(map(calls.is_bad, [each.value for each in nan.Seen.losses] + grads))
+    return any(map(calls.is_bad, [each.value for each in nan.Seen.losses] + nan._gradients(optimizer)))
 
 
 def diagnose(optimizer: Any, step: int) -> Verdict | None:
-    """The verdict on this step. The weights that an earlier step spoilt come first: what followed is their doing."""
-    if nan.Seen.spoilt is not None:
-        spoilt = _spoilt_by_optimizer()
-        if spoilt is not None or not _is_worse():
-            return spoilt
     return _of_calls(step) or _of_loss(step) or _of_backward(step) or _from_outside(step)
 
 
-def _is_worse() -> bool:
-    return not isfinite(sum(nan.Seen.numbers))
+def spoilt_at_the_end() -> Verdict | None:
+    """What the last steps wrote, which no call has met any more."""
+    for known, _, _ in list(nan.Seen.written.values()):
+        optimizer = known()
+        for each in nan._weights(optimizer) if optimizer is not None else ():
+            found = _of_optimizer(each, "", "nan") if calls.is_bad(each) else None
+            if found is not None:
+                return found
+    return None
 
 
-def _spoilt_by_optimizer() -> Verdict | None:
-    known, number = nan.Seen.spoilt
-    optimizer, nan.Seen.spoilt = known(), None
-    bad = [each for each in nan._weights(optimizer) if calls.is_bad(each)] if optimizer is not None else []
-    if not bad:  # a norm that overflowed
-        return None
-    name, module = _named(bad[0])
-    what = "nan" if any(map(calls.has_nan, bad)) else "inf"
-    where = report.line(sys._getframe(1))
-    birth = bus.birthplace(optimizer)
-    found = Verdict("optimizer step", number, where if where[0] else birth, what=what, tensor=name, module=module,
-                    dtype=_dtype(bad[0]), op=type(optimizer).__name__)
-    found.also = [birth[0]]
-    return found
+def _of_optimizer(weight: Any, name: str, what: str) -> Verdict | None:
+    """The verdict on the optimizer that wrote this weight, if nobody wrote it since and its numbers say that it could."""
+    for known, number, versions in nan.Seen.written.values():
+        optimizer = known()
+        written = [version for each, version in zip(nan._weights(optimizer), versions) if each is weight] if optimizer is not None else []
+        if written == [weight._version] and _could_write(optimizer, weight):
+            where, birth = report.line(sys._getframe(1)), bus.birthplace(optimizer)
+            found = Verdict("optimizer step", number, where if where[0] else birth, what=what, tensor=name or None,
+                            module=name.rpartition(".")[0], dtype=_dtype(weight), op=type(optimizer).__name__)
+            found.also.append(birth[0])
+            return found
+    return None
 
 
-def _named(tensor: Any) -> tuple[str, str]:
-    """A weight's name in the outermost module that was called with it, and its module's."""
-    for call in nan.Seen.calls:
-        for name, each in replay.inner(call.module).named_parameters():
-            if each is tensor:
-                return name, name.rpartition(".")[0]
-    return "", ""
+def _could_write(optimizer: Any, weight: Any) -> bool:
+    """Whether what the optimizer keeps of these very numbers is zero, huge or not finite: `weight.data` is written without a trace."""
+    bad = ~op_modes.torch.isfinite(weight.detach())
+    kept = [each for each in optimizer.state.get(weight, {}).values() if getattr(each, "shape", None) == weight.shape]
+    if not kept:
+        return any(abs(float(group.get("lr", 0))) > SMALL_LR for group in optimizer.param_groups)
+    return any(not bool(((abs(each[bad]) > TINY) & (abs(each[bad]) < HUGE)).all()) for each in kept)
 
 
 # ---------------------------------------------------------------------------------------------- the calls
@@ -128,21 +128,21 @@ def _named(tensor: Any) -> tuple[str, str]:
 
 def _of_calls(step: int) -> Verdict | None:
     """The first call whose output is bad. One whose numbers nobody read is played too."""
-    for number, call in enumerate(nan.Seen.calls):
+    for call in nan.Seen.calls:
         if call.bad_output() is not False and call.is_done:
-            found = _played(call, number, step)
+            found = _played(call, step)
             if found is not None:
                 return found
     return None
 
 
-def _played(call: Any, number: int, step: int) -> Verdict | None:
+def _played(call: Any, step: int) -> Verdict | None:
     module = replay.inner(call.module)
     try:
         replay.refuse(module)
         with replay.Same(module):
             event = replay.play(call, False).forward_event()
-            return _of_event(event, call, module, number, step) if event is not None else None
+            return _of_event(event, call, module, step) if event is not None else None
     except Exception as error:  # a forward that can't be played again: told as seen from outside
         _cannot(call, error)
         return None
@@ -154,7 +154,7 @@ def _cannot(call: Any, error: BaseException) -> None:
                            "where a region is compiled or sharded, run it as written: TORCHDYNAMO_DISABLE=1, on one process")
 
 
-def _of_event(event: Any, call: Any, module: Any, number: int, step: int) -> Verdict:
+def _of_event(event: Any, call: Any, module: Any, step: int) -> Verdict:
     first = event.origin()
     where, also = _where(first, call, module)
     facts: dict[str, Any] = {"what": event.what if first is event else first.what, "dtype": _dtype(first), "overflow": first.overflow,
@@ -196,7 +196,8 @@ def _of_source(event: Any, call: Any, module: Any, step: int, where: tuple[str, 
         found = Verdict("checkpoint", step, loaded[1], tensor=name, module=owner, checkpoint=loaded[0] or None, **facts)
         found.also.append(where[0])
         return found
-    return Verdict(kind, step, calls.place(call.lines), tensor=name, module=owner, **facts)
+    written = _of_optimizer(tensor, name, facts["what"]) if kind == "weight" else None
+    return written or Verdict(kind, step, calls.place(call.lines), tensor=name, module=owner, **facts)
 
 
 def _live(module: Any, name: str, tensor: Any) -> Any:
@@ -259,14 +260,14 @@ def _of_backward(step: int) -> Verdict | None:
         first = event.origin()
         return Verdict("backward op", step, calls.place(first.lines), what=first.what, op=first.op, module="", dtype=_dtype(first),
                        overflow=first.overflow, chain=event.chain() or None, replayed=True)
-    for number, call in reversed(list(enumerate(nan.Seen.calls))):
-        found = _backward_of(call, number, step) if call.has_grad and call.is_done else None
+    for call in reversed(nan.Seen.calls):
+        found = _backward_of(call, step) if call.has_grad and call.is_done else None
         if found is not None:
             return found
     return None
 
 
-def _backward_of(call: Any, number: int, step: int) -> Verdict | None:
+def _backward_of(call: Any, step: int) -> Verdict | None:
     module = replay.inner(call.module)
     try:
         replay.refuse(module)
@@ -291,10 +292,11 @@ def _from_outside(step: int) -> Verdict | None:
     """No replay showed it. What can be said: where the output, or only the gradients, were bad."""
     if _is_one_of_many() and not any(call.bad_output() for call in nan.Seen.calls):
         return Verdict("another rank", step, report.line(sys._getframe(1)), what="nan")
-    for number, call in enumerate(nan.Seen.calls):
+    for call in nan.Seen.calls:
         if call.bad_output():
             what = "nan" if call.read[-2] != call.read[-2] else "inf"
-            return Verdict("forward op", step, calls.place(call.lines), what=what, module="", micro_batch=_micro_batch(call), replayed=False)
+            return Verdict("forward op", step, calls.place(call.lines), what=what, module="", micro_batch=_micro_batch(call),
+                           replayed=False)
     line = nan.Seen.losses[-1].lines if nan.Seen.losses else nan.Seen.calls[-1].lines if nan.Seen.calls else []
     return Verdict("backward op", step, calls.place(line), replayed=False) if line else None
 

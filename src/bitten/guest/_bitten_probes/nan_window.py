@@ -22,7 +22,7 @@ STACK = ("_len_torch_function_stack", "_pop_torch_function_stack", "_push_on_tor
 MOST, MOST_TERMS = 256, 8
 LARGE = 1 << 22
 """Elements of a tensor above which it is not kept: its call is then left out of the replay."""
-MOST_BYTES = 256 << 20
+MOST_HELD = 1 << 26
 
 
 class Ref:
@@ -35,18 +35,18 @@ class Ref:
 class Record:
     """One call of a torch function or method. Of tensors it keeps the values alone, so that no graph lives longer for it."""
 
-    def __init__(self, func: Any, args: Any, kwargs: Any, out: Any, lines: Any) -> None:
+    def __init__(self, call: Any, owners: dict[int, tuple[Any, int, int]], number: int) -> None:
+        func, args, kwargs, out, lines = call
         self.func, self.lines = func, lines
-        self.args = calls.changed(args, _ref)
-        self.kwargs = calls.changed(kwargs, _ref)
+        self.args, self.kwargs = (calls.changed(each, lambda tensor: _ref(tensor, owners)) for each in (args, kwargs))
         made = list(calls.tensors(out, 2))
         self.outs = [each.detach() for each in made]
         for slot, each in enumerate(made):
-            Window.owners[id(each)] = (weakref.ref(each), len(Window.records), slot)
+            owners[id(each)] = (weakref.ref(each), number, slot)
 
     @property
     def name(self) -> str:
-        return str(getattr(self.func, "__name__", "")).strip("_")
+        return name_of(self.func)
 
     @property
     def is_in_place(self) -> bool:
@@ -56,6 +56,10 @@ class Record:
 
     def refs(self) -> list[Ref]:
         return list(_refs((self.args, self.kwargs)))
+
+
+def name_of(func: Any) -> str:
+    return str(getattr(func, "__name__", "")).strip("_")
 
 
 def _refs(nest: Any) -> Iterator[Ref]:
@@ -69,28 +73,43 @@ def _refs(nest: Any) -> Iterator[Ref]:
             yield from _refs(each)
 
 
-def _ref(tensor: Any) -> Ref:
-    record, slot = owner(tensor)
+def _ref(tensor: Any, owners: dict[int, tuple[Any, int, int]]) -> Ref:
+    record, slot = _owner(tensor, owners)
     return Ref(record, slot, tensor.detach(), bool(tensor.requires_grad))
 
 
-def owner(tensor: Any) -> tuple[int | None, int]:
-    """Which record made this very tensor, and as which of its results."""
-    alive, record, slot = Window.owners.get(id(tensor), (None, 0, 0))
+def _owner(tensor: Any, owners: dict[int, tuple[Any, int, int]]) -> tuple[int | None, int]:
+    alive, record, slot = owners.get(id(tensor), (None, 0, 0))
     return (record, slot) if alive is not None and alive() is tensor else (None, 0)
 
 
 class State:
+    """`raw` are calls as they came; they become records, which hold no graph, when backward doesn't follow at once, and after a trip."""
+
     def __init__(self) -> None:
         self.mode: Any = None
         self.is_open = self.is_pushed = False
         self.is_allowed = True
+        self.raw: list[tuple[Any, Any, Any, Any, Any]] = []
         self.records: list[Record] = []
         self.owners: dict[int, tuple[Any, int, int]] = {}
         self.held = 0
 
 
 Window = State()
+
+
+def records() -> list[Record]:
+    """All calls of the window in their order."""
+    for each in Window.raw:
+        Window.records.append(Record(each, Window.owners, len(Window.records)))
+    Window.raw = []
+    return Window.records
+
+
+def owner(tensor: Any) -> tuple[int | None, int]:
+    """Which record made this very tensor, and as which of its results."""
+    return _owner(tensor, Window.owners)
 
 
 def install(torch: Any) -> None:
@@ -120,14 +139,18 @@ def _mode(overrides: Any) -> Any:
 
 
 def _note(func: Any, args: Any, kwargs: Any, out: Any) -> None:
+    """On the way of each call in the window, so it only counts what it holds."""
     try:
-        if next(calls.tensors(out, 2), None) is None:
+        kind = sys.modules["torch"].Tensor
+        if not isinstance(out, kind) and next(calls.tensors(out, 2), None) is None:
             return
-        sizes = [each.numel() for each in calls.tensors((args, kwargs, out), 3)]
-        if max(sizes) <= LARGE:
-            Window.records.append(Record(func, args, kwargs, out, calls.raw_lines(3)))
-            Window.held += 4 * sum(sizes)
-            Window.is_open = len(Window.records) < MOST and Window.held < MOST_BYTES
+        size = out.numel() if isinstance(out, kind) else 0
+        for each in args:
+            size += each.numel() if isinstance(each, kind) else 0
+        if size <= LARGE:
+            Window.raw.append((func, args, kwargs, out, calls.raw_lines(3)))
+            Window.held += size
+            Window.is_open = len(Window.raw) + len(Window.records) < MOST and Window.held < MOST_HELD
     except Exception as error:  # the window stays shut, and the program goes on
         Window.is_open = Window.is_allowed = False
         hook.emit("hookerr", where="instrument nan at the loss", err=f"{type(error).__name__}: {str(error)[:200]}")
@@ -139,7 +162,7 @@ def open() -> None:
     if not Window.is_pushed:
         _insert()
         Window.is_pushed = True
-    Window.is_open = len(Window.records) < MOST and Window.held < MOST_BYTES
+    Window.is_open = len(Window.raw) + len(Window.records) < MOST and Window.held < MOST_HELD
 
 
 def close() -> None:
@@ -150,7 +173,7 @@ def close() -> None:
 
 
 def clear() -> None:
-    Window.records, Window.owners, Window.held = [], {}, 0
+    Window.raw, Window.records, Window.owners, Window.held = [], [], {}, 0
 
 
 def _insert() -> None:
@@ -173,11 +196,12 @@ def _remove() -> bool:
     return any(each is Window.mode for each in others)
 
 
-def terms() -> list[tuple[Any, Record]]:
-    """The numbers that the program made on its way to the loss, each with its call."""
-    found = [(record.outs[0], record) for record in Window.records if len(record.outs) == 1 and _is_number(record.outs[0])]
-    return found[-MOST_TERMS:]
+def terms() -> list[tuple[Any, str, Any]]:
+    """The numbers that the program made on its way to the loss: value, function, raw lines."""
+    kept = [(record.outs[0], record.func, record.lines) for record in Window.records if len(record.outs) == 1]
+    found = [(out, func, lines) for out, func, lines in (*kept, *((each[3], each[0], each[4]) for each in Window.raw)) if _is_number(out)]
+    return [(out.detach(), name_of(func), lines) for out, func, lines in found[-MOST_TERMS:]]
 
 
 def _is_number(out: Any) -> bool:
-    return bool(out.dim() == 0 and out.is_floating_point())
+    return isinstance(out, sys.modules["torch"].Tensor) and out.dim() == 0 and out.is_floating_point()
