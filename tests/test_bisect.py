@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.stories import Project
+from tests.stories import BITTEN, Project
 
 MAIN = """import sys
 from rate import RATE
@@ -141,9 +142,12 @@ def test_an_interrupted_search_says_what_is_known_and_leaves_nothing_behind(tmp_
     project = history(tmp_path, [0.6] * 9 + [1.5] * 3, slow)
     before, mark = state(project), tmp_path / "seen" / "mark"
     mark.parent.mkdir()
-    running = project.started("bisect", "--good", "c0", "--repeat", "1", "--allow-write", str(mark.parent), *CMD, MARK=str(mark))
+    words = ("bisect", "--good", "c0", "--repeat", "1", "--allow-write", str(mark.parent), *CMD)
+    running = subprocess.Popen([*BITTEN, *words], cwd=project.root, env={**project.env, "MARK": str(mark)}, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True, text=True)
     assert any(mark.exists() or time.sleep(0.05) for _ in range(600))
     running.send_signal(signal.SIGINT)
-    assert running.wait(timeout=20) == 130
+    told, _ = running.communicate(timeout=20)
+    assert running.returncode == 130 and "so far: the first bad commit is one of 11, at or before" in told
     assert not [each for each in psutil.process_iter(["cwd", "cmdline"]) if str(project.root) == each.info["cwd"]]
     assert not list(Path(f"/var/tmp/bitten-{os.getuid()}").glob(f"{running.pid}-*")) and state(project) == before

@@ -239,6 +239,9 @@ torch.set_num_threads(1)
 torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark
 print(torch.are_deterministic_algorithms_enabled(), torch.get_num_threads())
 net = torch.nn.Linear(2, 2).cuda() if MOVED else torch.nn.Linear(2, 2)
+if MOVED:
+    torch.cuda.set_device(0)
+    torch.cuda.synchronize()
 x = torch.zeros(1, 2, device="cuda") if MOVED else torch.zeros(1, 2)
 print(net.to(torch.device("cuda:0"))(x.to("cuda")).device if MOVED else "cpu")
 """

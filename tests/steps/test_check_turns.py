@@ -76,6 +76,15 @@ def test_facts_of_both_runs_say_what_vanished_and_what_did_not():
     assert room.asked[1]["turns"] == ("lr=0.1",)
 
 
+def test_whatever_is_predicted_is_measured_on_both_sides_among_many_metrics_and_in_long_texts():
+    many = {f"metric_{number}": number for number in range(200)}
+    printed = "done=1\n" + "a line\n" * 2000
+    base, well = ran(1, NAN, 7, **many, stdout="nothing"), ran(0, HEALTHY, 20, "applied", **many, stdout=printed)
+    found, _ = asked(suspicion('changed.stdout ~ "^done"', "changed.metric_199 < 0"), base, well)
+    assert found.verdict is Verdict.SUPPORTS and found.facts["control.metric_199"] == 199, found.unclear
+    assert len(found.facts) < 250 and len(found.facts["changed.stdout"]) < 5000
+
+
 def test_a_turn_that_was_never_applied_decides_nothing_and_says_why():
     found, _ = asked(suspicion(), BROKEN, ran(0, HEALTHY, 20, "never met"))
     assert found.verdict is Verdict.UNCLEAR and found.unclear == "The turn lr=0.1 was not applied: no optimizer was stepped."

@@ -6,8 +6,8 @@ Limit: a file's content alone is taken from a commit. A script that is not in th
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 
 from bitten.adapters.repo import GitRepo
 from bitten.adapters.store import Git, paths_in, persons_git
@@ -61,6 +61,13 @@ class GitHistory:
         return {path: content for path, content in found.items() if content is not None or tracked[path] is not None}
 
     def told(self, commit: str) -> Commit:
+        return self._told(commit)
+
+    @cached_property
+    def _told(self) -> Callable[[str], Commit]:
+        return cache(self._read)
+
+    def _read(self, commit: str) -> Commit:
         short, subject, author, date, body = os.fsdecode(self._git("show", "--no-patch", _FORM, commit)).split("\0")
         files = paths_in(self._git("diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-m", "--first-parent", "-z", commit))
         return Commit(commit, short.strip(), subject, author, date, body.strip(), tuple(files))

@@ -17,7 +17,7 @@ from .trouble import BadInput
 CONTROL, CHANGED = "control.", "changed."
 DEPENDS = "symptom.depends"
 _OWN = frozenset(("exit", "signal", "seconds", "hung", "stdout", "stderr"))
-"""Facts that every run has; of these `exit` alone is set side by side."""
+"""Facts that every run has; of these `exit` alone is set side by side, unless another is asked for."""
 MOST = 80
 LONGEST = 200
 """Characters of a text that is set side by side."""
@@ -88,14 +88,15 @@ def instruments_for(predictions: Iterable[Prediction], known: Collection[str]) -
 # ---------------------------------------------------------------------------------------------- two runs side by side
 
 
-def beside(facts: Facts, sightings: Sequence[Sighting], armed: Collection[str]) -> dict[str, Json]:
-    """What of one run is set beside the other's: metrics, what was measured, findings by instrument, and how far it came."""
+def beside(facts: Facts, sightings: Sequence[Sighting], armed: Collection[str], wanted: Collection[str]) -> dict[str, Json]:
+    """What of one run is set beside the other's: the wanted facts, metrics, findings by instrument, and how far it came."""
+    asked = {name: facts[name] for name in wanted if facts.get(name) is not None}
     found = [each for each in sightings if each.finding and each.probe in armed]
     told = {name: value for name, value in facts.items() if name not in _OWN and _is_short(value)}
     watching = {each.probe for each in sightings} & {*armed} - {"turns"}
     counted = {f"{name}.findings": sum(each.probe == name for each in found) for name in watching}
     says = {f"{each.probe}.says": str(each.facts["says"])[:LONGEST] for each in reversed(found) if "says" in each.facts}
-    return {**dict(list(told.items())[:MOST]), **counted, **says, **_steps(sightings, found)}
+    return {**dict(list(told.items())[:MOST]), **asked, **counted, **says, **_steps(sightings, found)}
 
 
 def _is_short(value: Json) -> bool:

@@ -124,7 +124,9 @@ class _Asks:
         armed = self.armed([hypothesis])
         with self.bench.sandbox.copy(self.bench.allowed) as copy:
             changed = copy.run(self._under(change, copy), bare=change.bare, timeout=self.timeout, instruments=armed, turns=change.turns)
-        facts = self._comparison(change, control, changed, armed)
+        wanted = [intervening.plain(side.fact) for side in (hypothesis.check.supports_if, hypothesis.check.refutes_if)]
+        sides = (intervening.beside(seen.facts, seen.sightings, armed, wanted) for seen in (control, changed))
+        facts = {**dict(intervening.both(*sides)), **self._comparison(change, control, changed)}
         doubt = self._doubt(control) or _kept_from(changed) or self._undecided(hypothesis, change, changed, facts)
         return self._kept(hypothesis, changed, facts, doubt)
 
@@ -150,16 +152,11 @@ class _Asks:
             copy.write(self.bench.repo.files_at(change.tree, paths))
         return replace(self.command, env={**self.command.env, **change.env})
 
-    def _comparison(self, change: Change, control: Observed, changed: Observed, armed: Collection[str]) -> Facts:
-        """`symptom.depends` is measured only where the control run speaks: both show it, only the control does, or it does not.
-
-        Beside it what was measured in both runs, so that it can be read what vanished and what did not.
-        """
+    def _comparison(self, change: Change, control: Observed, changed: Observed) -> Facts:
+        """`symptom.depends` is measured only where the control run speaks: both show it, only the control does, or it does not."""
         here, there = shows(control, self.expected), shows(changed, self.expected)
-        sides = (intervening.beside(seen.facts, seen.sightings, armed) for seen in (control, changed))
-        facts: dict[str, object] = {**dict(intervening.both(*sides)), **intervening.turned(change.turns, changed.sightings),
-                                    "control.exit": control.run.exit, "changed.exit": changed.run.exit,
-                                    "control.shows": here, "changed.shows": there, "signature": here}
+        facts: dict[str, object] = {**intervening.turned(change.turns, changed.sightings), "control.exit": control.run.exit,
+                                    "changed.exit": changed.run.exit, "control.shows": here, "changed.shows": there, "signature": here}
         if not there or there == here or not (here or self.on_base):
             facts[intervening.DEPENDS] = bool(here) and not there
         return facts

@@ -146,6 +146,8 @@ def device(turn: Any) -> None:
     def in_torch(torch: Any) -> None:
         _to_cpu(torch, turn).__enter__()
         turns.answers(turn, torch.cuda, "is_available", asked)
+        for name in ("set_device", "synchronize"):
+            turns.around(torch.cuda, name, lambda call, args, kwargs: turn.met())
         turns.arguments(turn, torch, "load", lambda args, kwargs: (args, {**kwargs, "map_location": "cpu"}) if len(args) < 2
                         else ((args[0], "cpu", *args[2:]), kwargs))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from pathlib import Path
 
 import click
@@ -118,8 +117,9 @@ def _line(house: House, commit: str, outcome: str, why: str) -> str:
 
 
 def _tell(house: House, found: Bisection, as_json: bool) -> None:
-    told = lru_cache(None)(house.history.told)
+    for each in found.bench.sandbox.limits:
+        house.say(f"copy: {each}")
     if as_json:
-        click.echo(json.dumps(bisecting.plain(found, told), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(bisecting.plain(found, house.history.told), ensure_ascii=False, indent=1))
     elif found.tried:
-        click.echo("\n".join(bisecting.lines(found, told)))
+        click.echo("\n".join(bisecting.lines(found, house.history.told)))
