@@ -130,7 +130,7 @@ def _pads_right(node: Any) -> bool:
     import ast  # noqa: PLC0415 - only where something is to be said
 
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _is_repeated(node.right) and not _is_repeated(node.left)  # two of them make a mask
+        return _repeats_padding(node.right)
     if isinstance(node, ast.Assign):
         sides = [each for each in node.targets if getattr(each, "attr", getattr(each, "id", "")) == "padding_side"]
         return bool(sides) and getattr(node.value, "value", "") == "right"
@@ -144,8 +144,11 @@ def _pads_right(node: Any) -> bool:
     return any(each.arg == "padding_side" and getattr(each.value, "value", "") == "right" for each in node.keywords)
 
 
-def _is_repeated(node: Any) -> bool:
-    """`[pad] * n`."""
+def _repeats_padding(node: Any) -> bool:
+    """`[pad] * n`, or `[anything named] * (n - m)`; `[0] * (n - m)` makes a mask."""
     import ast  # noqa: PLC0415 - as above
 
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List)
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.List) and node.left.elts):
+        return False
+    name = getattr(node.left.elts[0], "attr", getattr(node.left.elts[0], "id", ""))
+    return "pad" in name.lower() or bool(name and isinstance(node.right, ast.BinOp) and isinstance(node.right.op, ast.Sub))

@@ -139,7 +139,7 @@ def _look(found: Texts, ids: Any, labels: Any, mask: Any) -> None:
     found.single += shortest == 1
     found.longer += longest > 1
     found.learned += int(((ids == pad) & (labels == pad)).sum()) if Known.ignore_index == IGNORED or pad != Known.ignore_index else 0
-    if mask is not None and (mask == 0).any():
+    if mask is not None and ((mask == 0) & (ids == pad)).any():
         ends = mask.long().cumsum(1).argmax(1, keepdim=True)
         found.attended += int(((ids.gather(1, ends) == pad) & ignored.gather(1, ends)).sum())
 
@@ -173,12 +173,12 @@ def conclude() -> dict[str, Any]:
 
 
 def _never_ends(found: Texts) -> bool:
-    if found.learned or len(found.pads) != 1 or found.looked < FEW_BATCHES or found.rows < FEW_ROWS or not found.longer:
+    if found.learned or len(found.pads) != 1 or found.looked < FEW_BATCHES or found.rows < FEW_ROWS:
         return False
-    by_length = not found.open and found.single >= 0.9 * found.looked
+    by_length = found.longer and not found.open and found.single >= 0.9 * found.looked
     if found.moved:  # a pad that the shift left at each row's end looks the same
         by_length = by_length and any(_equated(int(found.pad() or 0)))
-    return by_length or found.attended >= 0.9 * found.rows
+    return bool(by_length) or found.attended >= 0.9 * found.rows
 
 
 def _tell(found: Texts) -> None:
