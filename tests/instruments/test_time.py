@@ -57,7 +57,8 @@ for x in loader:
 print("done")
 """
     seen = probed(tmp_path, source, "time", warm=WARM)
-    fast = probed(tmp_path, source.replace("time.sleep(0.02)", "pass").replace("opt.step()", "opt.step(); time.sleep(0.02)"), "time", warm=WARM)
+    busy = source.replace("time.sleep(0.02)", "pass").replace("opt.step()", "opt.step(); time.sleep(0.02)")
+    fast = probed(tmp_path, busy, "time", warm=WARM)
     assert (seen.stdout, seen.troubles, seen.findings, fast.findings, fast.hints) == ("done\n", [], [], [], [])
     assert seen.fact("time.wait_share") > 0.5 > fast.fact("time.wait_share")
     assert [each.facts["at"] for each in seen.hints] == [f"main.py:{line_of(source, '# <- here')}"]

@@ -126,7 +126,7 @@ FACTS = {
         "unit": "parameters",
         "threshold": "1",
         "source": "ours",
-        "misfires": "",
+        "misfires": "a fixed tensor that the program itself writes to",
     },
     "optimizer.gradient": {
         "says": "what the optimizer's parameters get: some, none, zero (each exactly), or unused (no parameter changes)",
@@ -201,7 +201,7 @@ FACTS = {
         "unit": "",
         "threshold": "none, at the first three calls",
         "source": "ours",
-        "misfires": "",
+        "misfires": "a trained scalar that is its own loss",
     },
     "optimizer.kept_graphs": {
         "says": "steps, each over five steps old, whose graph is still alive",
