@@ -71,7 +71,7 @@ FACTS = {
     "nan.steps": {"says": "steps of optimizers that were watched", "unit": "count", "threshold": "", "source": "", "misfires": ""},
     "nan.bad_steps": {
         "says": "steps whose loss, gradients or weights were not finite", "unit": "count", "threshold": "> 0", "source": "as nan.kind",
-        "misfires": "",
+        "misfires": "as nan.kind",
     },
     "nan.last_batches": {
         "says": "the last 20 calls before it: min, max, mean and has-nan of input and output, each term of the loss",
