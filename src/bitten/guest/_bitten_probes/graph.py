@@ -76,7 +76,8 @@ def _backward(tensors: Any) -> None:
     if loss.grad_fn is None and loss.requires_grad and loss.numel() == 1 and type(loss).__name__ != "Parameter":
         _made_anew()
     if loss.numel() == 1 and loss.is_floating_point():
-        bus.defer(loss.detach().reshape(1).float(), _noted)
+        value = loss.detach().reshape(1)
+        bus.defer(value if value.dtype is sys.modules["torch"].float32 else value.float(), _noted)
 
 
 def _made_anew() -> None:

@@ -240,7 +240,8 @@ class Reading:
 def _stacked(numbers: list[Any]) -> Any:
     with torch.no_grad():
         try:
-            return torch.stack(numbers).float()
+            found = torch.stack(numbers)
+            return found if found.dtype is torch.float32 else found.float()
         except RuntimeError:  # of several shapes or dtypes
             return torch.stack([each.float().reshape(()) for each in numbers])
 

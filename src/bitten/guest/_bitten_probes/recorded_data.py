@@ -133,12 +133,11 @@ def _asked(args: Any, kwargs: Any) -> None:
 def _indexed(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
     """The order: told of the first batches, in the process that draws it."""
     iterator = args[0]
-    loader = _loader_of(iterator)
+    loader = _loader_of(iterator) if getattr(iterator, "_num_yielded", 0) < BATCHES else None
     if loader is None or _epochs.get(loader, 0) > 1 or not isinstance(out, (list, tuple)):
         return
     name, before = _names.get(loader, ("", ""))
-    drawn = getattr(iterator, "_num_yielded", 0)
-    if name and drawn < BATCHES and out and isinstance(out[0], int):
+    if name and out and isinstance(out[0], int):
         kind = type(loader.sampler).__name__
         tape.mark("batch", f"{name} order", bus.birthplace(loader), fps=tape.prints(list(out)), kind=kind,
                   random="" if kind == "SequentialSampler" else before, step=0)

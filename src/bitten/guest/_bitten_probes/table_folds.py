@@ -58,8 +58,8 @@ def _union(parts: list[Any]) -> Any:
 
 # ---------------------------------------------------------------------------------------------- torch
 
-SECONDS = 1.0
-"""What a process spends on this at most."""
+SECONDS, FIRST, SHARE = 1.0, 0.05, 0.02
+"""What a process spends on this at most; after the first of it, no more than a share of the time that it has taken so far."""
 
 
 _turns: Any = weakref.WeakKeyDictionary()
@@ -79,9 +79,10 @@ def born(thing: Any, where: tuple[str, str]) -> None:
 
 def called(module: Any, args: Any) -> None:
     """A root module is about to be called: for training, if a backward comes before its next call."""
-    if _spent[0] > SECONDS or "numpy" not in sys.modules or len(args) != 1 or not _is_matrix(args[0]):
+    start = thread_time()
+    if _spent[0] > min(SECONDS, FIRST + SHARE * start) or "numpy" not in sys.modules or len(args) != 1 or not _is_matrix(args[0]):
         return
-    start, data, has_grad = thread_time(), args[0], sys.modules["torch"].is_grad_enabled()
+    data, has_grad = args[0], sys.modules["torch"].is_grad_enabled()
     stamp = (data.data_ptr(), data._version, tuple(data.shape), has_grad)
     _settle(module)
     if _last.get(module) != stamp:
