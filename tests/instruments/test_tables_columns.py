@@ -142,6 +142,22 @@ def test_it_is_found_at_its_line(tmp_path, name):
     assert (found, seen.fact(fact)) == ([f"main.py:{line_of(source, '# <- cause')}"], value), [each.facts for each in seen.told]
 
 
+def test_each_way_to_meet_by_wrong_labels_is_found(tmp_path):
+    seen, found, source = shown(tmp_path, """
+part = df[df["b"] > 4]
+clean = part.reset_index(drop=True)
+clean["t"] = df["y"]  # <- one
+part[["a"]].reset_index(drop=True).join(df[["y"]])  # <- two
+pd.concat([clean[["a"]], df["y"]], axis=1)  # <- three
+part["y"] - pd.Series(np.zeros(len(part)))  # <- four
+model.fit(df[columns].sort_values("a"), df["y"])  # <- five
+model.fit(df.sort_values("a")[columns].to_numpy(), df["y"].values)  # <- six
+model.fit(df.sample(frac=1, random_state=3)[columns].reset_index(drop=True), df["y"])  # <- seven
+""")
+    words = ("one", "two", "three", "four", "five", "six", "seven")
+    assert found == [f"main.py:{line_of(source, f'# <- {word}')}" for word in words], [each.facts for each in seen.findings]
+
+
 REFUSED = {
     "a join that finds no partner": ("merge", """
 prices = pd.DataFrame({"shop": range(30), "price": rng.normal(0, 1, 30)})
@@ -231,6 +247,21 @@ ordered = df.sort_values("a")
 ordered["b2"] = df["b"].rank()
 print((ordered["b2"] - df["b"].rank()).abs().sum())
 counted = df.groupby("shop")["a"].mean().reset_index()
+part = df[df["b"] > 4].copy()
+clean = part.reset_index(drop=True)
+deep = pd.DataFrame(rng.normal(0, 1, (len(clean), 2)), columns=["d", "e"])
+print(pd.concat([clean, deep], axis=1).shape, clean.join(deep).shape, pd.Series(np.ones(len(clean))) - clean["y"])
+clean["d"], part["again"] = deep["d"], df["y"]
+mixed = df.sample(frac=1, random_state=0).reset_index(drop=True)
+mixed["z"] = mixed["a"] * 2
+model.fit(mixed[columns], mixed["y"])
+model.fit(mixed[columns], pd.Series(mixed["y"].to_numpy()))
+risen = df.sort_values("a")
+model.fit(risen[columns].to_numpy(), risen["y"].values)
+model.fit(risen[columns], df["y"].loc[risen.index])
+kept = df.reset_index()
+kept["q"] = df["a"]
+print(df.index.values.sum(), df.columns.to_numpy())
 print(df.merge(counted, on="shop").shape)
 """,
     "metrics": """

@@ -42,6 +42,8 @@ def _resampled(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
 def _sampled(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
     if kwargs.get("replace", args[3] if len(args) > 3 else False):
         _note("sample", out)
+    else:
+        hook.load("_bitten_probes.table_indexes").ordered(kept, args, kwargs, out)
 
 
 def _note(name: str, out: Any) -> None:

@@ -27,6 +27,7 @@ gaps: Any = hook.load("_bitten_probes.table_gaps")
 targets: Any = hook.load("_bitten_probes.table_targets")
 copies: Any = hook.load("_bitten_probes.table_copies")
 scores: Any = hook.load("_bitten_probes.table_scores")
+indexes: Any = hook.load("_bitten_probes.table_indexes")
 
 SECONDS = 3.0
 """What a process spends on looking at its rows; after that it is blind, and says so."""
@@ -143,6 +144,7 @@ def _is_handful(table: Any) -> bool:
 
 
 def _fitted(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> None:
+    indexes.paired(x, y)
     if hasattr(estimator, "best_estimator_") and len(found) >= rows.FEWEST:
         some = found.sample()
         leaks.judge(some.marks, len(found), _all(some), events.stack(), False)
@@ -260,6 +262,8 @@ def _split(args: Any, out: Any) -> None:
             roots = [events.trace(each.marks)[0] for each in (pool, train, test)]
             leaks.note_split(*roots, test)
             copies.judge(args, pool, train, test)
+            for other in args[at + 1 :]:
+                indexes.paired(table, other)
             targets.note_split(table, args, pool)
             features.note_named(table, pool)
             return
@@ -272,6 +276,7 @@ def _crossed(args: Any, kwargs: Any) -> None:
     found = rows.of(x)
     if found is not None and len(found) >= rows.FEWEST:
         some = found.sample()
+        indexes.paired(x, y)
         leaks.judge(some.marks, len(found), _all(some), events.stack(), True)
         copies.judge((x, y), found, None, None)
         targets.judge(targets.matching(x, y), x, found, _all(found), events.stack())

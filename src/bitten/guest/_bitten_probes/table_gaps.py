@@ -53,21 +53,28 @@ class Reached:
 def install() -> None:
     patches.on_import("pandas.core.frame", _frames)
     patches.on_import("pandas.core.series", _series)
-    bus.listen("tables", root_pre=_fed)
+    bus.listen("tables.gaps", root_pre=_fed)
 
 
 def _frames(module: Any) -> None:
     frame, generic = module.DataFrame, sys.modules["pandas.core.generic"].NDFrame
     seams.watch_pandas(generic, "__array_ufunc__", None, _computed("a function of numpy", 3))
     seams.watch_pandas(frame, "_set_item", None, _set)
-    for name in ("to_numpy", "__array__"):
-        seams.watch_pandas(frame if name in frame.__dict__ else generic, name, None, _leaves)
-    seams.watch_property(frame, "values", _leaves)
+    _to_arrays(frame)
     for name in ("merge", "join", "reindex"):
         seams.watch_pandas(frame, name, None, _joined(name))
 
 
+def _to_arrays(cls: Any) -> None:
+    for name in ("to_numpy", "__array__"):
+        base = next((each for each in cls.__mro__ if name in each.__dict__), None)
+        if base is not None:
+            seams.watch_pandas(base, name, None, _leaves)
+    seams.watch_property(cls, "values", _leaves)
+
+
 def _series(module: Any) -> None:
+    _to_arrays(module.Series)
     base = next((each for each in module.Series.__mro__ if "__truediv__" in each.__dict__), module.Series)
     for name in ARITHMETIC:
         seams.watch_pandas(base, f"__{name}__", None, _computed(name, 0))
@@ -91,6 +98,8 @@ def bad(value: Any) -> int:
 
 def _computed(what: str, skip: int) -> Any:
     def after(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
+        if what in ARITHMETIC and len(args) > 1 and hasattr(args[1], "isna") and args[0].index is not args[1].index:
+            _aligns(args)
         count = bad(out) if getattr(out, "ndim", 0) == 1 and hasattr(out, "isna") else 0
         if not count or not events.called_by_user(sys._getframe(1), "pandas"):
             return
@@ -99,6 +108,11 @@ def _computed(what: str, skip: int) -> Any:
             _note(Gap(name, {str(out.name)} if out.name is not None else set(), count, len(out)))
 
     return after
+
+
+def _aligns(args: Any) -> None:
+    if events.called_by_user(sys._getframe(1), "pandas"):
+        hook.load("_bitten_probes.table_indexes").computed(args)
 
 
 _WORDS = {"truediv": "a division", "rtruediv": "a division", "floordiv": "a division", "mod": "a remainder", "pow": "a power",
@@ -115,6 +129,8 @@ def _joined(what: str) -> Any:
     def after(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
         if not hasattr(out, "columns") or len(out) > 200_000 or not events.called_by_user(sys._getframe(1), "pandas"):
             return
+        if what == "join":
+            hook.load("_bitten_probes.table_indexes").joined(args, out)
         before = {str(name) for each in [*args, *kwargs.values()] if hasattr(each, "columns") for name in each.columns if bad(each[name])}
         holes = {str(name): bad(out[name]) for name in list(out.columns)[:256]}
         fresh = {name for name, count in holes.items() if count and name not in before}
@@ -146,10 +162,14 @@ def _set(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
 
 
 def _leaves(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
-    """A frame becomes an array, at the person's own line."""
-    if getattr(out, "ndim", 0) != 2 or out.size > LONGEST or not events.called_by_user(sys._getframe(1), "pandas"):
+    """A frame or a series becomes an array, at the person's own line."""
+    np = sys.modules["numpy"]
+    if not isinstance(out, np.ndarray) or out.size > LONGEST or not events.called_by_user(sys._getframe(1)):
         return
-    frame, np = args[0], sys.modules["numpy"]
+    frame = args[0]
+    hook.load("_bitten_probes.table_indexes").note_array(frame, out)
+    if out.ndim != 2:
+        return
     hook.load("_bitten_probes.table_features").note_frame(frame, out)
     if out.dtype.kind == "f" and not np.isfinite(out).all():
         here = events.stack()

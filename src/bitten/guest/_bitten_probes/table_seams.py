@@ -38,7 +38,8 @@ def _once(call: Callable[..., Any] | None) -> Callable[..., Any] | None:
 
 
 def watch(owner: Any, name: str, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None) -> bool:
-    return bool(bus.wrap("tables", owner, name, _once(before), _once(after)))
+    """A seam that fails is taken out alone."""
+    return bool(bus.wrap("tables." + name, owner, name, _once(before), _once(after)))
 
 
 def watch_pandas(owner: Any, name: str, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None) -> None:
@@ -82,7 +83,7 @@ def _guarded(born: Callable[[type], None], cls: type) -> None:
     try:
         born(cls)
     except Exception as error:  # a class that is not watched
-        bus.take_out("tables", error, "a class")
+        bus.take_out("tables.class", error, cls.__name__)
 
 
 def watch_methods(cls: type, methods: dict[str, tuple[Any, Any]]) -> None:

@@ -218,7 +218,8 @@ PARTS = (estimators, copies, targets, scores, gaps, indexes)
 def install() -> None:
     for part in PARTS:
         part.install()
-    bus.listen("tables", root_pre=folds.called, backward=folds.backward, born=folds.born, forked=_forked, end=_end)
+    bus.listen("tables.folds", root_pre=folds.called, backward=folds.backward, born=folds.born)
+    bus.listen("tables", forked=_forked, end=_end)
 
 
 def _end() -> None:
