@@ -13,8 +13,8 @@ hook: Any = sys.modules["_bitten_hook"]
 
 NAMES = ("nan", "batches", "loss", "optimizer", "mode", "weights", "tokens", "seeds", "metrics", "time", "tables")
 """What `all` stands for."""
-BESIDE = ("recording", "turns", "planted")
-"""Asked for by name: what writes the recording, what changes a condition, and the self-test's fault."""
+BESIDE = ("recording", "turns")
+"""Asked for by name: what writes the recording, and what changes a condition."""
 
 
 def wanted() -> list[str]:

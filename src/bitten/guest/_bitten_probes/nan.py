@@ -85,7 +85,7 @@ FACTS = {
     },
     "nan.scale": {
         "says": "the gradient scaler's scale at its last skip", "unit": "factor", "threshold": "< 1", "source": "as nan.scaler_skips",
-        "misfires": "",
+        "misfires": "as nan.scaler_skips",
     },
     "nan.anomaly_steps": {
         "says": "steps made while torch's anomaly mode was on", "unit": "count", "threshold": ">= 20",
@@ -97,7 +97,7 @@ FACTS = {
 RING = 20
 ANOMALY_STEPS = 20
 UNSTEPPED = 8
-"""Backward passes without any optimizer until we read the numbers by ourselves: a loop that writes its own update."""
+"""Backward passes without any optimizer until what they left is dropped: a loop that writes its own update."""
 
 
 class State:
@@ -162,11 +162,13 @@ def _batch(iterator: Any, loader: Any, data: Any) -> None:
 def _root_pre(module: Any, args: Any) -> None:
     window.close()
     if Seen.calls and not Seen.backwards:
-        window.records()
+        window.let_go()
     if Seen.is_backward:  # activation checkpointing, which computes a part of a call again
         return
-    if _only_looks() or (not Seen.optimizers and Seen.backwards >= UNSTEPPED):
+    if _only_looks():
         _look_now()
+    if _only_looks() or (not Seen.optimizers and Seen.backwards >= UNSTEPPED):
+        _drop()
     Seen.has_called = True
     Seen.calls.append(calls.Call(module, args))
     calls.drop_old(Seen.calls)
@@ -205,9 +207,11 @@ def _zero_grad(owner: Any) -> None:
 
 
 def _backward_done(tensors: Any) -> None:
-    """An optimizer whose step was given a closure: its gradients are there now, and it has not written yet."""
+    """Gradients are there, and nobody has written yet: where a step was given a closure, and where no optimizer is known that will step."""
     Seen.is_backward = False
-    if Seen.stepping is not None and not Seen.unscaled:
+    if not Seen.optimizers:
+        _look_now()
+    elif Seen.stepping is not None and not Seen.unscaled:
         Seen.closures.add(id(Seen.stepping))
         read_now(Seen.stepping)
         judge(Seen.stepping, Seen.number)
@@ -245,7 +249,11 @@ def _weights(optimizer: Any) -> list[Any]:
 
 
 def _gradients(optimizer: Any) -> list[Any]:
-    found = [each.grad for group in optimizer.param_groups for each in group["params"]]
+    """Of all it steps; without one, of all that was called."""
+    if optimizer is None:
+        found = [each.grad for call in Seen.calls if call.has_grad for each in call.module.parameters()]
+    else:
+        found = [each.grad for group in optimizer.param_groups for each in group["params"]]
     return [each for each in found if each is not None]
 
 
@@ -269,7 +277,7 @@ def forget(optimizer: Any) -> None:
 def defer(optimizer: Any) -> None:
     """All that the sentinel wants to know of this step, to be read with everybody's."""
     reading, Seen.numbers = calls.Reading(), []
-    if optimizer is not None and not Seen.unscaled:
+    if not Seen.unscaled:
         reading.add(calls.norms(_gradients(optimizer)), Seen.numbers.extend)
     reading.add(Seen.unscaled or [each.value for each in Seen.losses], _losses_read)
     terms: list[Any] = []
@@ -311,7 +319,12 @@ def _look_now() -> None:
     read_now(None)
     is_nan = any(each.read is not None and each.labels[1] and each.read[-2] != each.read[-2] for each in Seen.calls)
     if is_nan or not isfinite(sum(Seen.numbers)):
-        went_bad(lambda: hook.load("_bitten_probes.nan_verdict").diagnose(None, bus.Now.step))
+        diagnosing = hook.load("_bitten_probes.nan_verdict")
+        if is_nan or diagnosing.is_bad(None):
+            went_bad(lambda: diagnosing.diagnose(None, bus.Now.step))
+
+
+def _drop() -> None:
     window.clear()
     Seen.calls, Seen.losses, Seen.backwards = [], [], 0
 

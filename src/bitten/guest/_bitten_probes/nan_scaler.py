@@ -38,7 +38,6 @@ def install(torch: Any) -> None:
 
 def _scales(scaler: Any, outputs: Any) -> None:
     if scaler.is_enabled():
-        nan.window.close()
         nan.Seen.unscaled += [each.detach() for each in calls.tensors(outputs) if each.numel() == 1]
 
 

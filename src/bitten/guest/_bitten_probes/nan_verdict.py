@@ -130,10 +130,18 @@ def _of_calls(step: int) -> Verdict | None:
     """The first call whose output is bad. One whose numbers nobody read is played too."""
     for call in nan.Seen.calls:
         if call.bad_output() is not False and call.is_done:
-            found = _played(call, step)
+            found = _played(call, step) or _seen_outside(call, step)
             if found is not None:
                 return found
     return None
+
+
+def _seen_outside(call: Any, step: int) -> Verdict | None:
+    """Of a call whose output was bad, where the replay can't say more."""
+    if not call.bad_output():
+        return None
+    what = "nan" if isnan(call.read[-2]) else "inf"
+    return Verdict("forward op", step, calls.place(call.lines), what=what, module="", micro_batch=_micro_batch(call), replayed=False)
 
 
 def _played(call: Any, step: int) -> Verdict | None:
@@ -292,11 +300,6 @@ def _from_outside(step: int) -> Verdict | None:
     """No replay showed it. What can be said: where the output, or only the gradients, were bad."""
     if _is_one_of_many() and not any(call.bad_output() for call in nan.Seen.calls):
         return Verdict("another rank", step, report.line(sys._getframe(1)), what="nan")
-    for call in nan.Seen.calls:
-        if call.bad_output():
-            what = "nan" if call.read[-2] != call.read[-2] else "inf"
-            return Verdict("forward op", step, calls.place(call.lines), what=what, module="", micro_batch=_micro_batch(call),
-                           replayed=False)
     line = nan.Seen.losses[-1].lines if nan.Seen.losses else nan.Seen.calls[-1].lines if nan.Seen.calls else []
     return Verdict("backward op", step, calls.place(line), replayed=False) if line else None
 

@@ -92,6 +92,7 @@ class State:
         self.is_allowed = True
         self.raw: list[tuple[Any, Any, Any, Any, Any]] = []
         self.records: list[Record] = []
+        self.tripped: list[Any] = []
         self.owners: dict[int, tuple[Any, int, int]] = {}
         self.held = 0
 
@@ -99,8 +100,15 @@ class State:
 Window = State()
 
 
+def let_go() -> None:
+    """Backward did not follow: what the calls kept is held without its graph from now on."""
+    records()
+    Window.tripped = []
+
+
 def records() -> list[Record]:
-    """All calls of the window in their order."""
+    """All calls of the window in their order, for a trip: a loss that nobody else holds must live until it is known which it was."""
+    Window.tripped += Window.raw
     for each in Window.raw:
         Window.records.append(Record(each, Window.owners, len(Window.records)))
     Window.raw = []
@@ -173,7 +181,7 @@ def close() -> None:
 
 
 def clear() -> None:
-    Window.raw, Window.records, Window.owners, Window.held = [], [], {}, 0
+    Window.raw, Window.records, Window.tripped, Window.owners, Window.held = [], [], [], {}, 0
 
 
 def _insert() -> None:
