@@ -52,3 +52,10 @@ def test_torchscript_reads_functions_as_they_were_before_we_came(tmp_path):
     source = LOOP + "print(torch.jit.script(torch.nn.CrossEntropyLoss())(torch.zeros(2, 3), torch.tensor([0, 1])).item())\n"
     seen = probed(tmp_path, source, "all")
     assert seen.exit == 0 and seen.stdout.splitlines()[-1].startswith("1.09"), seen.stderr
+
+
+def test_torchscript_finds_what_a_scripted_class_names_where_the_program_has_it(tmp_path):
+    functions = "def twice(x: int) -> int:\n    return 2 * x\n"
+    scripted = "@torch.jit.script\nclass Box:\n    def __init__(self, x: int):\n        self.x = twice(x)\nprint(Box(2).x)\n"
+    seen = probed(tmp_path, LOOP + functions + scripted, "all")
+    assert seen.exit == 0 and seen.stdout.splitlines()[-1] == "4", seen.stderr

@@ -300,6 +300,8 @@ def _scripting(plain: Any) -> Any:
     def script(*args: Any, **kwargs: Any) -> Any:
         for owner, name, found, _ in reversed(_wrapped):
             setattr(owner, name, found)
+        if len(args) < 3:  # names of a class are looked up in the frame of whoever called us
+            kwargs["_frames_up"] = kwargs.get("_frames_up", 0) + 1
         try:
             return plain(*args, **kwargs)
         finally:
