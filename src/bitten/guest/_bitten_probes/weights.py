@@ -247,7 +247,11 @@ def _saving(args: Any, kwargs: Any) -> None:
 
 
 def _own(module: Any) -> dict[str, Any]:
-    return {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    """What its state has: buffers that are not kept with it are none of that."""
+    passing = {f"{path}.{name}".lstrip(".") for path, each in module.named_modules(remove_duplicate=False)
+               for name in getattr(each, "_non_persistent_buffers_set", ())}
+    buffers = {name: each for name, each in module.named_buffers(remove_duplicate=False) if name not in passing}
+    return {**dict(module.named_parameters(remove_duplicate=False)), **buffers}
 
 
 def _sampled(own: dict[str, Any]) -> dict[str, Any]:
