@@ -20,12 +20,16 @@ probe: Any = hook.load("_bitten_probe")
 PLACES = 200
 _BUILTIN = type(len)
 
-# Made by exec, so that a traceback that passes shows a name of ours and no path of this machine.
+# Made by exec, so that a traceback that passes shows a name of ours and no path of this machine. A closure, since torch.compile
+# looks for a function's globals in the module of their name; and what it compiles is left alone.
 _WRAPPER = """
-def watched(*args, **kwargs):
-    __tracebackhide__ = True
-    read(args, kwargs)
-    return call(*args, **kwargs)
+def watching(call, read, closed):
+    def watched(*args, **kwargs):
+        __tracebackhide__ = True
+        if not closed():
+            read(args, kwargs)
+        return call(*args, **kwargs)
+    return watched
 """
 _CODE = compile(_WRAPPER, "<bitten watch>", "exec", dont_inherit=True)
 
@@ -81,9 +85,14 @@ def _wrap(seam: str, readers: list[Any], module: Any) -> None:
 def _watched(function: Any, seam: str, readers: list[Any]) -> Any:
     import functools  # noqa: PLC0415 - as above
 
-    names: dict[str, Any] = {"__name__": "bitten_watch", "call": function, "read": _reader(function, seam, readers)}
+    names: dict[str, Any] = {"__name__": "bitten_watch"}
     exec(_CODE, names)
-    return functools.wraps(function)(names["watched"])
+    return functools.wraps(function)(names["watching"](function, _reader(function, seam, readers), _is_compiling))
+
+
+def _is_compiling() -> bool:
+    compiler = sys.modules.get("torch.compiler")
+    return compiler is not None and compiler.is_compiling()
 
 
 def _reader(function: Any, seam: str, readers: list[Any]) -> Any:
