@@ -50,7 +50,8 @@ def test_a_healthy_run_has_no_finding_and_says_so_and_its_numbers_are_the_same(t
 
 
 FAULTS = {
-    "input": (loop(each="x[5, 1] = float('nan') if step == 3 else 0.0"), "call", {"nan.argument": "x", "nan.rows": [5]}),
+    "input": (loop(each="x[5, 1] = float('nan') if step == 3 else 0.0"), "call",
+              {"nan.argument": "x", "nan.rows": [5], "nan.columns": [1]}),
     "weight": (loop(each="step == 3 and net.head.weight.data.fill_(float('inf'))"), "call",
                {"nan.tensor": "head.weight", "nan.what": "inf"}),
     "buffer": (loop(middle="nn.BatchNorm1d(4).eval()", each="step == 3 and net.middle.running_mean.fill_(float('nan'))"), "call",
@@ -95,6 +96,16 @@ def test_a_checkpoint_that_was_bad_as_it_was_loaded_is_named_at_the_line_of_its_
 def test_huge_finite_gradients_whose_norm_overflows_are_not_reported(tmp_path):
     seen = probed(tmp_path, loop(opt="torch.optim.SGD(net.parameters(), lr=0.0)", loss="out.sum() * 1e25 / 1e5 * 1e5"), "nan")
     assert (seen.troubles, seen.findings, seen.fact("nan.kind")) == ([], [], "none")
+
+
+def test_of_weights_that_grew_the_schedule_is_told_as_worth_reading(tmp_path):
+    source = loop(before="", opt="torch.optim.SGD(net.parameters(), lr=1.0)\n"
+                  "sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda step: 10.0 ** (2 * step))  # <- schedule")
+    source = source.replace("    print(", "    sched.step()\n    print(").replace("range(6)", "range(12)")
+    seen = probed(tmp_path, source, "nan")
+    told = seen.findings[0].facts
+    assert told["nan.largest_weight"] > 1e3 < told["nan.lr"] and seen.troubles == []
+    assert f"main.py:{line_of(source, '# <- schedule')}" in told["also"]
 
 
 def test_the_micro_batch_in_which_it_was_born_is_named(tmp_path):

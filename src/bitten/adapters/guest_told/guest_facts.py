@@ -76,6 +76,8 @@ def _sightings(log: Log, reader: Reader) -> Iterator[Sighting]:
     for seen, process in last.values():
         facts = {str(name): scrubbed(value, redact, str(name)) for name, value in seen["facts"].items()}
         facts.update({name: reader.place(str(facts[name])) for name in ("at",) if name in facts})
+        if isinstance(facts.get("also"), list):
+            facts["also"] = [reader.place(str(each)) for each in facts["also"]]
         yield Sighting(seen["probe"], reader.place(seen["place"]), facts, int(seen["calls"]), bool(seen["finding"]), process)
 
 

@@ -47,6 +47,16 @@ FACTS = {
         "says": "the first rows of that argument that are not finite",
         "unit": "list of indices", "threshold": "", "source": "", "misfires": "",
     },
+    "nan.columns": {
+        "says": "the first of its columns that are not finite, where not all are", "unit": "list of indices",
+        "threshold": "", "source": "", "misfires": "",
+    },
+    "nan.lr": {
+        "says": "the optimizer's greatest learning rate at that step", "unit": "factor", "threshold": "", "source": "", "misfires": "",
+    },
+    "nan.largest_weight": {
+        "says": "the greatest weight by its absolute value at that step", "unit": "number", "threshold": "", "source": "", "misfires": "",
+    },
     "nan.tensor": {
         "says": "the weight or buffer by its name in the outermost module",
         "unit": "dotted path", "threshold": "", "source": "", "misfires": "",
@@ -121,6 +131,7 @@ class State:
 
 Seen = State()
 _anomaly_at = [("", "")]
+_schedulers: deque[Any] = deque(maxlen=16)
 
 
 class Loss:
@@ -142,7 +153,7 @@ def install() -> None:
 def _torch(torch: Any) -> None:
     calls.install(torch)
     window.install(torch)
-    bus.listen("nan", batch=_batch, root_pre=_root_pre, root_post=_root_post, root_failed=_root_failed, zero_grad=_zero_grad,
+    bus.listen("nan", born=_born, batch=_batch, root_pre=_root_pre, root_post=_root_post, root_failed=_root_failed, zero_grad=_zero_grad,
                backward=_backward, backward_done=_backward_done, step_pre=_step_pre, settled=_settled, step_post=_step_post,
                forked=_forked, end=_end)
     hook.load("_bitten_probes.nan_scaler").install(torch)
@@ -153,6 +164,12 @@ def _torch(torch: Any) -> None:
 
 
 # ---------------------------------------------------------------------------------------------- a step that goes on
+
+
+def _born(thing: Any, where: Any) -> None:
+    """A scheduler is found by its optimizer later."""
+    if hasattr(thing, "optimizer") and hasattr(thing, "step"):
+        _schedulers.append(calls.weakref.ref(thing))
 
 
 def _batch(iterator: Any, loader: Any, data: Any) -> None:

@@ -27,9 +27,11 @@ losses: Any = hook.load("_bitten_probes.nan_losses")
 nan: Any = sys.modules["_bitten_probes.nan"]
 
 FIRST_ROWS = 5
+LARGE_WEIGHT = 1e3
+"""A weight that has no business to be so large, so it is worth reading who steps; no threshold of a finding."""
 TINY, HUGE, SMALL_LR = 1e-30, 1e30, 1e15
 SAYS = {
-    "input": "the batch has {what} in `{argument}`, rows {rows}, before the model sees it",
+    "input": "the batch has {what} in `{argument}`, rows {rows}{columns}, before the model sees it",
     "weight": "the weight `{tensor}` was {what} before the call, and no optimizer wrote it",
     "buffer": "the buffer `{tensor}` was {what} before the call",
     "checkpoint": "`{tensor}` was {what} as it was loaded{file}",
@@ -55,6 +57,7 @@ class Verdict:
         words = {**dict.fromkeys(("argument", "rows", "tensor", "op", "module"), "?"), "what": "NaN", **named}
         words["what"] = {"nan": "NaN", "inf": "Inf"}.get(words["what"], words["what"])
         words["module"] = words["module"] or "the outermost module"
+        words["columns"] = f", columns {named['columns']}" if "columns" in named else ""
         words["file"] = f" from {named['checkpoint']}" if named.get("checkpoint") else ""
         end = f" ({named['chain']})" if "chain" in named else " (overflow)" if named.get("overflow") else ""
         return f"step {self.facts['step']}: " + SAYS[self.facts["nan.kind"]].format(**words) + end + self._doubt()
@@ -86,7 +89,26 @@ def is_bad(optimizer: Any) -> bool:
 
 
 def diagnose(optimizer: Any, step: int) -> Verdict | None:
-    return _of_calls(step) or _of_loss(step) or _of_backward(step) or _from_outside(step)
+    found = _of_calls(step) or _of_loss(step) or _of_backward(step) or _from_outside(step)
+    if found is not None and optimizer is not None:
+        found.facts.update(_growth(optimizer))
+        if found.facts.get("nan.largest_weight", 0.0) > LARGE_WEIGHT:
+            found.also += _who_steps(optimizer)
+    return found
+
+
+def _growth(optimizer: Any) -> dict[str, float]:
+    """How fast it went, and how far: what a learning rate that is too high leaves behind."""
+    rates = [float(group["lr"]) for group in optimizer.param_groups if "lr" in group]
+    largest = [float(each.detach().abs().max()) for each in nan._weights(optimizer) if calls.is_float(each)]
+    finite = [each for each in largest if each < float("inf")]
+    return {**({"nan.lr": max(rates)} if rates else {}), **({"nan.largest_weight": max(finite)} if finite else {})}
+
+
+def _who_steps(optimizer: Any) -> list[str]:
+    """Where its schedule and the optimizer itself were made."""
+    schedulers = [each for each in (alive() for alive in nan._schedulers) if getattr(each, "optimizer", None) is optimizer]
+    return [bus.birthplace(each)[0] for each in (*schedulers, optimizer)]
 
 
 def spoilt_at_the_end() -> Verdict | None:
@@ -220,8 +242,8 @@ def _originals(module: Any, name: str) -> list[Any]:
 def _of_input(event: Any, call: Any, module: Any, step: int, where: tuple[str, str], facts: dict[str, Any]) -> Verdict:
     _, name, tensor = event.source
     is_loss = _is_loss(call, module)
-    found = Verdict("loss" if is_loss else "input", step, calls.place(call.lines), argument=name, rows=rows(tensor), module="",
-                    op=event.reader if is_loss else None, **facts)
+    found = Verdict("loss" if is_loss else "input", step, calls.place(call.lines), argument=name, rows=rows(tensor),
+                    columns=columns(tensor), module="", op=event.reader if is_loss else None, **facts)
     found.also += _batch_from()
     return found
 
@@ -239,6 +261,15 @@ def rows(tensor: Any) -> list[int]:
         return []
     rows_of: list[int] = (bad.flatten(1).any(1) if bad.dim() > 1 else bad).nonzero().flatten().tolist()
     return rows_of[:FIRST_ROWS]
+
+
+def columns(tensor: Any) -> list[int]:
+    """Of a table, the first columns that have one, if others have none."""
+    bad = ~op_modes.torch.isfinite(tensor.detach())
+    if bad.dim() != 2:
+        return []
+    found: list[int] = bad.any(0).nonzero().flatten().tolist()
+    return found[:FIRST_ROWS] if len(found) < bad.shape[1] else []
 
 
 # ---------------------------------------------------------------------------------------------- the loss and backward
