@@ -75,6 +75,7 @@ class Now:
     codes: dict[CodeType, Any] = {}  # noqa: RUF012 - one hook a process
     open: dict[FrameType, Any] = {}  # noqa: RUF012 - as above
     initialised: dict[int, tuple[str, str, str, str]] = {}  # noqa: RUF012 - as above
+    forwards: dict[int, tuple[str, str]] = {}  # noqa: RUF012 - as above
     births: dict[int, tuple[Any, str]] = {}  # noqa: RUF012 - as above
     yielded: dict[CodeType, int] = {}  # noqa: RUF012 - as above
 
@@ -212,7 +213,11 @@ def _called(seen: Seen, frame: FrameType) -> None:
     names = frame.f_code.co_varnames[: seen.count]
     args = {name: variables[name] for name in names if name in variables}
     owner = args.pop("self", None)
-    if (seen.stage == "own" and _is_module(owner)) or (seen.stage == "split" and _is_within("split")):
+    if seen.stage == "own" and _is_module(owner):
+        if seen.name == "forward":
+            Now.open[frame] = (seen, owner, None, "", {})
+        return
+    if seen.stage == "split" and _is_within("split"):
         return
     if seen.name == "__init__" and owner is not None:
         _born(owner, frame)
@@ -263,7 +268,8 @@ def _is_module(value: Any) -> bool:
 
 def _given(seen: Seen, owner: Any, args: dict[str, Any]) -> str:
     """A digest of what it works on: arrays and texts, without the settings that stand beside them; numbers where there is nothing else."""
-    data = [each for each in args.values() if not _is_setting(each)]
+    data = [args[name] for name in ("arrays", "X") if name in args] if seen.stage == "split" else []
+    data = data or [each for each in args.values() if not _is_setting(each)]
     given = tape.digest(*(data or [each for each in args.values() if each is not None]))
     if owner is None or not given:
         return str(given)
@@ -297,6 +303,10 @@ def _returned(call: Any, frame: FrameType, out: Any) -> None:
     seen, owner, args, given, random = call
     if seen.stage == "init":
         _initialised(args, frame, random)
+        return
+    if args is None:
+        file = frames.absolute(frame.f_code.co_filename)
+        Now.forwards[id(owner)] = f"{file}:{frame.f_lineno}", f"{file}:{frames.full_name(frame)}"
         return
     is_item = seen.is_generator or seen.name == "split"
     prints = None if out is None and is_item else tape.prints(_made(seen, owner, args, out))

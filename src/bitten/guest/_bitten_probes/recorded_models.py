@@ -215,9 +215,14 @@ def _module_post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
     root, path = _paths.get(module, ("", type(module).__name__))
     is_loss = type(module).__module__ == "torch.nn.modules.loss"
     tape.mark("loss" if is_loss else "forward", f"{root}: {path}".rstrip(": ") if root else path,
-              report.here() if is_loss else _where(module), fps=prints, given=given, random=tape.drawn(random), kind=_kind(module))
+              report.here() if is_loss else _where(module), fps=prints, given=given, random=tape.drawn(random), kind=_kind(module),
+              also=[] if is_loss or path else [report.here()[0]])
 
 
 def _where(module: Any) -> tuple[str, str]:
+    """Of the program's own module the line that returned; of a library's where it was made."""
+    returned = calls.Now.forwards.pop(id(module), None)
+    if returned is not None:
+        return returned  # type: ignore[no-any-return]
     where: tuple[str, str] = bus.birthplace(module)
     return where if where[0] else report.line(sys._getframe(2))
