@@ -7,6 +7,7 @@ import pytest
 from tests.instruments.stage import line_of, probed
 
 HEAD = """
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -50,6 +51,17 @@ with torch.no_grad():
     f = (guess[:, :4] == tags[:, :4]).float().mean()  # <- compared
     out = torch.cat([many(x[at:at + 40]) for at in range(0, 90, 40)])
     g = (out.softmax(-1).max(0).indices == classes[:3]).float().mean()  # <- wrong_axis of a copy
+
+
+def predict(rows):
+    scores = []
+    for part in rows.split(40):
+        scores.append(one(part).detach()[:, 0].numpy())
+    scores = np.concatenate(scores)
+    return (scores > 0.5).astype(int)  # <- threshold_on_scores of an array
+
+
+predict(x)
 print("done")
 """
 HEALTHY = HEAD + """
@@ -62,6 +74,9 @@ with torch.no_grad():
     hits += [many(x).argmax(1) == classes, many(x).softmax(-1).max(-1)[1] == classes, many(x[:1]).argmax() == classes[0]]
     hits += [tagger(ids).argmax(1) == tags, tagger(ids).transpose(1, 2).flatten(0, 1).argmax(-1) == tags.flatten()]
     hits += [pair(x).argmax(0) == torch.arange(90), pair(x).argmax(1) == torch.arange(90), many(x).topk(2).indices == classes[:, None]]
+    raw = one(x)[:, 0].numpy()
+    scores = 1 / (1 + np.exp(-raw))
+    hits += [torch.tensor((scores > 0.5) == sign.numpy()), torch.tensor((raw > 0) == sign.numpy())]
     peak = tagger(ids).max(-1).indices
     for at in range(0, 90, 40):
         hits.append(many(x[at:at + 40]).argmax(1) == classes[at:at + 40])  # <- unequal
@@ -77,7 +92,7 @@ def broken(tmp_path_factory):
 
 
 @pytest.mark.parametrize("mark", ["threshold_on_scores", "threshold_on_scores by round", "broadcast", "wrong_axis of one",
-                                  "wrong_axis of all", "wrong_axis", "wrong_axis of a copy"])
+                                  "wrong_axis of all", "wrong_axis", "wrong_axis of a copy", "threshold_on_scores of an array"])
 def test_a_wrong_way_to_a_prediction_is_told_at_its_line(broken, mark):
     number = [at for at, line in enumerate(BROKEN.splitlines(), 1) if line.endswith(f"# <- {mark}")]
     found = [each.facts["metrics.kind"] for each in broken.findings if each.facts["at"].endswith(f"main.py:{number[0]}")]
@@ -85,14 +100,14 @@ def test_a_wrong_way_to_a_prediction_is_told_at_its_line(broken, mark):
 
 
 def test_each_is_told_once_and_a_wrong_axis_with_the_line_that_compares(broken):
-    assert len(broken.findings) == 7
+    assert len(broken.findings) == 8
     (facts,) = [each.facts for each in broken.findings if each.facts.get("metrics.dim") == 2]
     assert facts["metrics.class_dim"] == 1 and facts["also"][0].endswith(f"main.py:{line_of(BROKEN, '# <- compared')}")
 
 
 def test_right_ways_give_no_finding_and_a_mean_of_unequal_batches_is_told_beside_the_pooled_value(tmp_path):
     seen = probed(tmp_path, HEALTHY, "metrics")
-    assert (seen.stdout, seen.troubles) == ("18\n", []), seen.stderr
+    assert (seen.stdout, seen.troubles) == ("20\n", []), seen.stderr
     assert [(each.facts["at"], each.facts["says"]) for each in seen.findings] == []
     (means,) = [each.facts for each in seen.told if "metrics.pooled" in each.facts]
     assert means["at"].endswith(f"main.py:{line_of(HEALTHY, '# <- unequal')}") and means["metrics.pooled"] != means["metrics.mean_of_means"]

@@ -248,4 +248,45 @@ def test_modes_that_are_meant_so_give_no_finding_and_each_switch_is_told_with_it
     assert [(each.facts["at"], each.facts["says"]) for each in seen.findings] == []
     assert seen.fact("mode.kind") == "none"
     line = line_of(HEALTHY, "# <- restored")
-    assert any(each.startswith("train 10x ") and each.endswith(f"main.py:{line}") for each in seen.fact("mode.switches"))
+    (switch,) = [each.facts for each in seen.told if each.facts.get("mode.switch") and each.facts["at"].endswith(f"main.py:{line}")]
+    assert (switch["mode.switch"], switch["mode.switch_calls"]) == ("train", 10)
+
+
+ONE = HEAD + """
+net = make()
+opt = sgd(net)
+data = torch.utils.data.TensorDataset(x[:21], y[:21])
+loader = torch.utils.data.DataLoader(data, batch_size=10)  # <- batch_of_one
+for rows, wanted in loader:
+    loss = F.cross_entropy(net(rows), wanted)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+SHIFTED = HEAD + """
+net = make()
+opt = sgd(net)
+for _ in range(30):
+    step(net, opt)
+net.eval()
+with torch.no_grad():
+    for _ in range(4):
+        net(x + 40)
+        step_of = net(x)
+print("done")
+"""
+
+
+def test_a_batch_of_one_that_normalisation_refuses_is_told_at_the_loader(tmp_path):
+    seen = probed(tmp_path, ONE, "mode")
+    (finding,) = seen.findings
+    assert seen.exit == 1 and "Expected more than 1 value per channel" in seen.stderr and seen.troubles == []
+    assert finding.facts["mode.kind"] == "batch_of_one" and finding.facts["at"].endswith(f"main.py:{line_of(ONE, '# <- batch_of_one')}")
+
+
+def test_running_statistics_that_are_not_of_the_data_are_a_hint(tmp_path):
+    source = SHIFTED.replace("        step_of = net(x)\n", "")
+    seen = probed(tmp_path, source, "mode")
+    assert (seen.stdout, seen.troubles, seen.findings) == ("done\n", [], []), seen.stderr
+    assert [each.facts["mode.suspicion"] for each in seen.hints] == ["running_statistics"]
+    assert probed(tmp_path, SHIFTED.replace("x + 40", "x"), "mode").hints == []

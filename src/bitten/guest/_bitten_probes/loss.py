@@ -91,6 +91,7 @@ class Site:
         self.high: dict[str, float] = {}
         self.batches: set[int] = set()
         self.shifts: list[int | None] = []
+        self.is_text = False
         self.counts: dict[str, int] = {}
 
 
@@ -165,10 +166,13 @@ def _site(name: str, frame: FrameType | None) -> Site | None:
 def _look_at(site: Site, given: Any, target: Any, options: dict[str, Any]) -> None:
     if not outputs.is_plain(given) or given.is_complex():
         return
-    look = site.look = loss_look.Look(site.name, given, target, options)
+    look = loss_look.Look(site.name, given, target, options)
+    if site.look is None or look.made.name:  # of an evaluation less is known
+        site.look = look
     site.batches.add(look.batch)
     if site.name in ("cross_entropy", "nll_loss") and look.has_target and len(site.shifts) < 2:
-        _shift(site, look, loss_shift.shift_of(given, target, options))
+        site.is_text = site.is_text or loss_shift.has_ids(given)
+        _shift(site, loss_shift.shift_of(given, target, options) if site.is_text else None)
 
     def read(numbers: list[float]) -> None:
         look.read(numbers)
@@ -180,7 +184,7 @@ def _look_at(site: Site, given: Any, target: Any, options: dict[str, Any]) -> No
     bus.defer(loss_look.vector(look, given, target), read)
 
 
-def _shift(site: Site, look: Any, shift: int | None) -> None:
+def _shift(site: Site, shift: int | None) -> None:
     site.shifts.append(shift)
     if shift == 0:
         _suspect(site, loss_rules.Wrong("unshifted", UNSHIFTED, looks=2, of_target=True), {"loss.shift": 0, **_facts(site)})

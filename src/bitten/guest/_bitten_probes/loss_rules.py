@@ -236,7 +236,7 @@ def sum_grows(site: Any, look: Any) -> Wrong | None:
 
 def first_class_unused(site: Any, look: Any) -> Wrong | None:
     is_skipped = site.low.get("target_low") == 1 and site.high.get("target_high") == (look.classes or 0) - 1 and site.calls >= 8
-    if site.name != "cross_entropy" or not look.is_index or not is_skipped or look.options.get("ignore_index", -100) == 0:
+    if site.name != "cross_entropy" or site.is_text or not look.is_index or not is_skipped or look.options.get("ignore_index", -100) == 0:
         return None
     says = f"Of {look.classes} classes the targets are 1 to {look.classes - 1}: class 0 never came."
     return Wrong("first_class_unused", says, is_hint=True)

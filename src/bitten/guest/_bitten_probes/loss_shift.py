@@ -35,6 +35,10 @@ def shift_of(given: Any, target: Any, options: dict[str, Any]) -> int | None:
     return None
 
 
+def has_ids(given: Any) -> bool:
+    return given.grad_fn is not None and bool(loss_made.embedded(given))
+
+
 def _shift(ids: Any, target: Any, ignore: int) -> int | None:
     """The only shift at which every target is the id so many positions later."""
     if ids.dim() != 2 or min(ids.shape) < 1 or max(ids.shape) < SHORTEST:

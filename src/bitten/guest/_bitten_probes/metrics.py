@@ -84,6 +84,8 @@ def _used(name: str, output: Any, tensor: Any, args: Any, kwargs: Any, out: Any)
         metrics_compare.watch(tell)
         outputs.follow_choice(out, output)
         metrics_threshold.look(name, output, tensor, args)
+    elif name in root_uses.ARRAYS:
+        metrics_threshold.look_at_array(name, output, tensor)
 
 
 def tell(kind: str, says: str, facts: dict[str, Any], where: tuple[str, str]) -> None:

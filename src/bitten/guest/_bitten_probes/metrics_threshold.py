@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 hook: Any = sys.modules["_bitten_hook"]
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
+metrics_arrays: Any = hook.load("_bitten_probes.metrics_arrays")
 
 NAMES = ("gt", "ge", "lt", "le", "round")
 SCORES = frozenset(("binary_cross_entropy_with_logits", "cross_entropy", "multilabel_soft_margin_loss", "soft_margin_loss"))
@@ -30,6 +31,7 @@ MOST_SITES = 50
 class Site:
     def __init__(self, name: str, where: tuple[str, str]) -> None:
         self.name, self.where, self.calls = name, where, 0
+        self.frame: tuple[str, int] = ("", 0)
         self.thresholds: set[float] = set()
         self.losses: set[str] = set()
         self.low, self.high, self.outside = float("inf"), float("-inf"), 0.0
@@ -53,7 +55,13 @@ def look(name: str, output: Any, tensor: Any, args: Any) -> None:
     note(name, output, tensor, threshold, report.user_frame(sys._getframe(1)))
 
 
-def note(name: str, output: Any, tensor: Any, threshold: float, frame: FrameType | None) -> None:
+def look_at_array(name: str, output: Any, tensor: Any) -> None:
+    """Scores become an array: which threshold they meet, if any, is read in the source when they turn out to be wide of [0, 1]."""
+    if tensor.is_floating_point() and not output.is_squashed:
+        note(name, output, tensor, None, report.user_frame(sys._getframe(1)))
+
+
+def note(name: str, output: Any, tensor: Any, threshold: float | None, frame: FrameType | None) -> None:
     if frame is None:
         return
     site = _sites.get((frame.f_code, frame.f_lasti))
@@ -62,8 +70,9 @@ def note(name: str, output: Any, tensor: Any, threshold: float, frame: FrameType
     if site is None:
         return
     site.calls += 1
+    site.frame = frame.f_code.co_filename, frame.f_lineno
     site.losses = output.root.losses
-    if len(site.thresholds) < SWEEP:
+    if threshold is not None and len(site.thresholds) < SWEEP:
         site.thresholds.add(threshold)
     if site.calls & (site.calls - 1) == 0 and tensor.numel():
         bus.defer(_numbers(tensor), site.read)
@@ -79,7 +88,17 @@ def _numbers(tensor: Any) -> Any:
 def last_words(tell: Callable[..., None]) -> None:
     for site in _sites.values():
         if len(site.thresholds) < SWEEP and site.outside >= OUTSIDE and (site.low < -ROOM or site.high > 1 + ROOM):
-            _judge(site, tell)
+            _judge(site, tell) if site.thresholds else _judge_array(site, tell)
+
+
+def _judge_array(site: Site, tell: Callable[..., None]) -> None:
+    found = metrics_arrays.threshold_in(*site.frame) if site.losses & SCORES else None
+    if found is not None:
+        line, threshold = found
+        site.thresholds.add(threshold)
+        file, _, _ = site.where[0].rpartition(":")
+        site.where = f"{file}:{line}", site.where[1]
+        _judge(site, tell)
 
 
 def _judge(site: Site, tell: Callable[..., None]) -> None:

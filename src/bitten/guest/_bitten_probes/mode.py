@@ -19,19 +19,25 @@ report: Any = hook.load("_bitten_probes.report")
 root_uses: Any = hook.load("_bitten_probes.root_uses")
 mode_roots: Any = hook.load("_bitten_probes.mode_roots")
 mode_dropout: Any = hook.load("_bitten_probes.mode_dropout")
+mode_norm: Any = hook.load("_bitten_probes.mode_norm")
 mode_judge: Any = hook.load("_bitten_probes.mode_judge")
 
 FACTS = {
     "mode.kind": {
-        "says": "what is wrong: left_in_eval, evaluated_in_train_mode, loaded_without_eval, dropout_without_flag; none in the summary when "
-                "nothing is",
+        "says": "what is wrong: left_in_eval, evaluated_in_train_mode, loaded_without_eval, dropout_without_flag, batch_of_one; none in "
+                "the summary when nothing is",
         "unit": "",
         "threshold": "left_in_eval: 2 steps in eval mode after an evaluation, of a model that was trained in train mode; others: 1 call",
         "source": "ours; TheDeepChecker compares outputs in both modes",
         "misfires": "training in eval mode on purpose that begins right after an evaluation; Monte Carlo dropout by leaving eval() out"},
-    "mode.switches": {
-        "says": "lines that called train() or eval(), with the mode and how often", "unit": "", "threshold": "", "source": "",
+    "mode.switch": {
+        "says": "train or eval: what was called on this line, outside of a module's own train()", "unit": "", "threshold": "", "source": "",
         "misfires": ""},
+    "mode.switch_calls": {"says": "how often it was", "unit": "calls", "threshold": "", "source": "", "misfires": ""},
+    "mode.switch_lines": {"says": "lines that called train() or eval()", "unit": "lines", "threshold": "", "source": "", "misfires": ""},
+    "mode.channels_off": {
+        "says": "share of the channels of a batch normalisation whose running mean is far from the batches of an evaluation",
+        "unit": "share", "threshold": "0.5 (a hint)", "source": "ours: 3 standard deviations", "misfires": "other data on purpose"},
     "mode.root": {"says": "class of the outermost module", "unit": "", "threshold": "", "source": "", "misfires": ""},
     "mode.depends": {
         "says": "layers of it whose work depends on the mode: dropout, normalisation", "unit": "", "threshold": "", "source": "",
@@ -47,22 +53,24 @@ FACTS = {
     "mode.evaluated_in_eval": {
         "says": "calls without gradient in eval mode", "unit": "calls", "threshold": "", "source": "", "misfires": ""},
     "mode.batch_of_one": {
-        "says": "steps in train mode of a model with batch normalisation whose batch held one sample", "unit": "steps",
-        "threshold": "1 (a hint)", "source": "AUTOTRAINER and torch-audit warn below 8", "misfires": "samples of many pixels"},
+        "says": "calls in train mode of a model with batch normalisation whose batch held one sample", "unit": "calls",
+        "threshold": "1 that failed; else 1 (a hint)", "source": "torch refuses it; AUTOTRAINER and torch-audit warn below 8",
+        "misfires": "samples of many pixels"},
     "mode.dropout": {"says": "probability of the dropout", "unit": "share", "threshold": "", "source": "", "misfires": ""},
     "mode.suspicion": {
-        "says": "a kind of low precision: batch_of_one, dropout_in_eval", "unit": "", "threshold": "", "source": "",
+        "says": "a kind of low precision: batch_of_one, dropout_in_eval, running_statistics", "unit": "", "threshold": "", "source": "",
         "misfires": "often meant"},
 }  # fmt: skip
 
 MOST_SWITCHES = 60
-_switches: dict[tuple[str, bool], int] = {}
+_switches: dict[tuple[tuple[str, str], bool], int] = {}
 kinds: list[str] = []
 
 
 def install() -> None:
     mode_roots.install(_tell)
     mode_dropout.install(_tell)
+    mode_norm.install(_tell)
     root_uses.install()
     root_uses.listen("mode", _used)
     bus.listen("mode", mode=_switched, forked=_forked, end=_end)
@@ -71,7 +79,7 @@ def install() -> None:
 def _switched(module: Any, training: bool) -> None:
     where = _line_of_call(module)
     mode_roots.switched(module, training, where)
-    key = (where[0], training)
+    key = (where, training)
     if where[0] and (key in _switches or len(_switches) < MOST_SWITCHES):
         _switches[key] = _switches.get(key, 0) + 1
 
@@ -106,9 +114,13 @@ def _forked() -> None:
     _switches.clear()
     kinds.clear()
     mode_roots.forget()
+    mode_norm.forget()
 
 
 def _end() -> None:
     mode_judge.last_words(_tell)
-    told = [f"{'train' if training else 'eval'} {count}x {at}" for (at, training), count in _switches.items()]
-    report.fact("mode", "summary", {"mode.kind": kinds[0] if kinds else "none", "mode.switches": told})
+    mode_norm.last_words()
+    for (where, training), count in _switches.items():
+        name = "train" if training else "eval"
+        report.fact("mode", f"{name} {where[0]}", {"mode.switch": name, "mode.switch_calls": count}, where)
+    report.fact("mode", "summary", {"mode.kind": kinds[0] if kinds else "none", "mode.switch_lines": len(_switches)})

@@ -35,7 +35,7 @@ def last_words(tell: Callable[..., None]) -> None:
             report.fact("mode", f"root {number} {root.kind}", mode_roots.facts_of(root))
         if root.batch_of_one:
             says = f"{root.kind} has batch normalisation and was trained on {root.batch_of_one} batches of one sample."
-            tell("batch_of_one", says, {"mode.batch_of_one": root.batch_of_one}, mode_roots.NOWHERE, is_hint=True)
+            tell("batch_of_one", says, {"mode.batch_of_one": root.batch_of_one}, root.loader, is_hint=True)
 
 
 def _judge_trained(root: Any, tell: Callable[..., None]) -> None:

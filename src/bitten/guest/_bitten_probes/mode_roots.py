@@ -45,6 +45,7 @@ class Root:
         self.seen_backwards = 0
         self.batch_of_one = 0
         self.is_one = False
+        self.loader = NOWHERE
         self.training_lines: set[str] = set()  # switches to train mode that steps followed
         self.block: Block | None = None
         self.late: Block | None = None  # a choice among outputs that have a gradient, which nobody has asked for yet
@@ -74,12 +75,14 @@ _tell: list[Callable[..., None]] = []
 class Now:
     steps = 0
     backwards = 0
+    loader: Any = None
+    """That of the last batch, by a weak reference."""
 
 
 def install(tell: Callable[..., None]) -> None:
     _tell.append(tell)
     patches.on_import("torch", _torch)
-    bus.listen("mode", root_pre=_root_pre, backward=_backward, step_post=_step_post)
+    bus.listen("mode", root_pre=_root_pre, root_failed=_root_failed, backward=_backward, step_post=_step_post, batch=_batch)
 
 
 def _torch(torch: Any) -> None:
@@ -164,6 +167,29 @@ def _note_training(root: Root, module: Any, args: Any, training: bool) -> None:
         tell_left(root, report.here())
     if training and Now.steps == 0 and Now.backwards == 0:
         _note_call(root, module, args)
+
+
+def _batch(iterator: Any, loader: Any, data: Any) -> None:
+    if loader is not None and (Now.loader is None or Now.loader() is not loader):
+        Now.loader = weakref.ref(loader)
+
+
+def loader_line() -> tuple[str, str]:
+    """Where the loader of the last batch was made."""
+    place: tuple[str, str] = bus.birthplace(Now.loader()) if Now.loader is not None else NOWHERE
+    return place
+
+
+def _root_failed(module: Any) -> None:
+    """torch refuses to normalise a batch of one value a channel in training: who cut such a batch is the loader."""
+    root = _roots.get(outputs.unwrapped(module))
+    if root is not None and root.is_one and isinstance(sys.exc_info()[1], ValueError):
+        call, made = report.here(), loader_line()
+        says = f"{root.kind} has batch normalisation and was called in train mode on a batch of one sample, and failed."
+        facts = {**facts_of(root), "mode.batch_of_one": 1}
+        if made[0]:
+            facts["also"] = [call[0]]
+        _tell[0]("batch_of_one", says, facts, made if made[0] else call)
 
 
 def _note_switch(root: Root, module: Any, training: bool) -> None:
@@ -266,7 +292,9 @@ def _note_step(root: Root, module: Any) -> None:
     root.steps[training] += 1
     if training:
         root.training_lines.add(_line_of_switch(module, True)[0])
-        root.batch_of_one += root.is_one
+        if root.is_one:
+            root.batch_of_one += 1
+            root.loader = loader_line()
     elif root.steps[True] and root.was_evaluated and not _is_live(root):
         root.left += 1
 

@@ -20,6 +20,7 @@ outputs: Any = hook.load("_bitten_probes.root_outputs")
 
 CHOICES = ("argmax", "max", "topk")
 THRESHOLDS = ("__gt__", "__ge__", "__lt__", "__le__", "gt", "ge", "lt", "le", "round")
+ARRAYS = ("numpy", "tolist")
 SQUASHES = ("softmax", "log_softmax")
 LOSSES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "soft_margin_loss", "mse_loss",
           "l1_loss", "smooth_l1_loss", "huber_loss", "multilabel_soft_margin_loss", "hinge_embedding_loss", "multi_margin_loss",
@@ -56,6 +57,8 @@ def _torch(torch: Any) -> None:
         for owner in (torch.Tensor, torch):
             if hasattr(owner, name):
                 bus.wrap("uses", owner, name, None, _used(name))
+    for name in ARRAYS:
+        bus.wrap("uses", torch.Tensor, name, None, _used(name))
     for name in LOSSES:
         bus.wrap("uses", torch.nn.functional, name, None, _used(name))
     for owner in (torch.Tensor, torch):
