@@ -131,6 +131,49 @@ model.fit(scaler.transform(x[train]), y[train])
 _, test = parts()
 print(accuracy_score(y[test], model.predict(scaler.transform(x[test]))))  # <- cause
 """),
+    "a split of a network's rows that is drawn a second time": ("split_redrawn", """
+import torch
+x, y = torch.tensor(x, dtype=torch.float32), torch.tensor(y)
+def parts():
+    order = rng.permutation(len(x))
+    return order[:300], order[300:]
+def train():
+    net = torch.nn.Linear(12, 2)
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for some in np.array_split(parts()[0], 6) * 3:
+        loss = torch.nn.functional.cross_entropy(net(x[some]), y[some])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return net
+def test(net):
+    _, held = parts()
+    with torch.no_grad():
+        print((net(x[held]).argmax(1) == y[held]).float().mean().item())  # <- cause
+test(train())
+"""),
+    "a network that goes through all folds": ("model_reused", """
+import torch
+x, y = torch.tensor(x, dtype=torch.float32), torch.tensor(y)
+net = torch.nn.Sequential(torch.nn.Linear(12, 2))  # <- cause
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for fit, held in KFold(4, shuffle=True, random_state=0).split(x):
+    for _ in range(5):
+        loss = torch.nn.functional.cross_entropy(net(x[fit]), y[fit])
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    with torch.no_grad():
+        print((net(x[held]).argmax(1) == y[held]).float().mean().item())
+"""),
+    "classes that were evened before the program's own split": ("copies", """
+few = np.flatnonzero(y == 1)
+order = np.concatenate([np.arange(400), rng.choice(few, 240)])
+rng.shuffle(order)
+x2, y2 = x[order], y[order]
+nearest = KNeighborsClassifier(1).fit(x2[:500], y2[:500])  # <- cause
+print(accuracy_score(y2[500:], nearest.predict(x2[500:])))
+"""),
     "a test set that is the training set": ("test_is_train", """
 x_train, x_test, y_train, y_test = train_test_split(x, y, random_state=0)
 x_test, y_test = x_train, y_train

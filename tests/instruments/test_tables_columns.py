@@ -79,6 +79,12 @@ print(fitted.score(b, d))
 wide = x * np.logspace(0, 6, 12)
 print(cross_val_score(make_pipeline(SimpleImputer(), LogisticRegression(max_iter=20)), wide, y).mean())  # <- cause
 """),
+    "a network that is fed other scales than in training": ("tables.shifted_columns", 3, """
+wide = x[:, :3] * [1, 50, 900] + [300, 2000, 50000]
+net = trained(StandardScaler().fit(wide[:300]).transform(wide[:300]), y[:300])
+with torch.no_grad():
+    print(net(torch.tensor(wide[300:], dtype=torch.float32)).sum().item())  # <- cause
+"""),
     "a division by zero on its way to torch": ("tables.made_by", "a division", """
 df["n"] = rng.integers(0, 4, len(df))
 df["a_each"] = df["a"] / df["n"]  # <- cause
@@ -140,6 +146,16 @@ def test_it_is_found_at_its_line(tmp_path, name):
     fact, value, body = BROKEN[name]
     seen, found, source = shown(tmp_path, body)
     assert (found, seen.fact(fact)) == ([f"main.py:{line_of(source, '# <- cause')}"], value), [each.facts for each in seen.told]
+
+
+def test_a_network_that_stands_still_on_columns_far_apart_is_found_and_one_that_learns_is_not(tmp_path):
+    seen, found, source = shown(tmp_path, """
+wide = x[:, :3] * [1, 50, 9000] + [3, 200, 50000]
+trained(wide, y, steps=30)
+trained(StandardScaler().fit_transform(wide), y, steps=30)
+""")
+    assert found == [f"main.py:{line_of(source, 'mse_loss(net(x)[:, 0], y)')}"], [each.facts for each in seen.told]
+    assert seen.fact("tables.scale_ratio") > 1000 and "not scaled" in seen.findings[0].facts["says"]
 
 
 def test_each_way_to_meet_by_wrong_labels_is_found(tmp_path):
@@ -291,6 +307,9 @@ for fit, held in KFold(4).split(x):
     fold(network(), fit, held)
     again.load_state_dict(start)
     fold(again, fit, held)
+shown = [train_test_split(np.arange(400), random_state=0), train_test_split(np.arange(400), random_state=1)]
+for fit, held in shown:
+    fold(network(), fit, held)
 plain = network()
 for _ in range(3):
     fold(plain, np.arange(300), np.arange(300, 400))

@@ -99,16 +99,40 @@ def _labelled(part: Any, only: Any = None) -> Any:
 
 
 def _evened(np: Any, given: Any, pool: Any, extra: Any) -> str:
-    """Classes of one size, that are of different sizes without the copies."""
+    """Classes of one size, that are of different sizes without the copies; or copies of one class only, the smallest but for them."""
     for each in given:
-        labels = np.asarray(each) if getattr(each, "ndim", 0) == 1 and len(each) == len(pool) else None
-        if labels is None or labels.dtype.kind not in "iubUOT":
-            continue
-        names, at = np.unique(labels, return_inverse=True)
-        whole, bare = np.bincount(at), np.bincount(at[~extra])
-        if 1 < len(names) <= 100 and len(bare) == len(whole) and (whole == whole[0]).all() and bare.max() >= 1.2 * bare.min():
-            return f"its classes are {whole[0]} rows each, and without the copies {bare.min()} to {bare.max()}"
+        found = _by_class(np, each, extra) if getattr(each, "ndim", 0) == 1 and len(each) == len(pool) else ""
+        if found:
+            return found
     return ""
+
+
+def _by_class(np: Any, classes: Any, extra: Any) -> str:
+    labels = np.asarray(classes)
+    if labels.dtype.kind not in "iubUOT":
+        return ""
+    names, at = np.unique(labels, return_inverse=True)
+    if not 1 < len(names) <= 100:
+        return ""
+    whole, bare = np.bincount(at), np.bincount(at[~extra], minlength=len(names))
+    copied = whole - bare
+    if (whole == whole[0]).all() and bare.max() >= 1.2 * bare.min():
+        return f"its classes are {whole[0]} rows each, and without the copies {bare.min()} to {bare.max()}"
+    which = int(copied.argmax())
+    others = np.delete(bare, which)
+    if copied.sum() == copied[which] >= 0.3 * bare[which] and bare[which] < 0.7 * others.max() and others.sum() >= 50:
+        return f"all {copied[which]} copies are of the class {names[which]}, which has {bare[which]} rows without them"
+    return ""
+
+
+def in_training(roots: Any, classes: Any) -> str:
+    """Why copies among the rows of a fit are copies that somebody made; empty where they may be so by nature."""
+    np = sys.modules["numpy"]
+    _, first = np.unique(roots, return_index=True)
+    extra = np.ones(len(roots), bool)
+    extra[first] = False
+    is_paired = getattr(classes, "ndim", 0) == 1 and len(classes) == len(roots)
+    return _by_class(np, classes, extra) if is_paired and extra.sum() >= rows.FEWEST else ""
 
 
 def forget() -> None:

@@ -47,6 +47,7 @@ class Model:
         self.features: Any = None
         self.touched: list[Any] = []
         self.is_continued = False
+        self.copies = ""
         self.encoded: list[Any] = []
 
 
@@ -156,6 +157,7 @@ def _fitted(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> 
     model.turns.trained(roots)
     all_rows = sys.modules["numpy"].concatenate(model.turns.before + model.turns.since) if model.is_continued else roots
     model.event = events.Event(model.name, _kind(name, estimator, y), all_rows)
+    model.copies = copies.in_training(roots, y) if model.event.twins > 0.05 else ""
     model.features, model.encoded = features.Features(x, found), targets.matching(x, y)
     if name == "fit_transform":
         _made(estimator, found, out)
@@ -218,10 +220,20 @@ def _evaluated(name: str, estimator: Any, x: Any, found: Any, out: Any) -> None:
         leaks.judge(some.marks, len(found), is_fresh, where, False)
     targets.judge(model.encoded, x, found, is_fresh, where)
     old = model.turns.evaluated(roots) if model.is_continued else 0
+    seen = rows.share(~is_fresh)
     if old:
         _tell_reused(model, old / len(roots), len(found), where)
+    elif model.copies and 0.05 <= seen <= 0.95 and leaks.split_with_test(roots) is None:
+        _tell_copies(model, seen, len(found), where)
     else:
         leaks.judge_model(model.name, model.event, roots, len(found), where, _variables(x))
+
+
+def _tell_copies(model: Model, share: float, size: int, where: list[Any]) -> None:
+    says = f"{round(share * size)} of {size} rows that {model.name} is judged by have a copy among its training rows: {model.copies}"
+    facts = {"tables.leaked_rows": round(share * size), "tables.leaked_share": share, "tables.estimator": model.name,
+             "also": [where[-1][1]] if where else []}  # fmt: skip
+    leaks.found("copies", says, facts, events.turn(model.event.stack, where))
 
 
 def _tell_reused(model: Model, share: float, size: int, where: list[Any]) -> None:

@@ -110,7 +110,7 @@ def compare(estimator: Any, fitted: Any, table: Any, found: Any) -> None:
     if fitted is None or fitted.width != found.width:
         return
     if not _is_permuted(type(estimator).__name__, fitted, table, found) and not hasattr(estimator, "transform"):
-        _compare_scales(estimator, fitted, table, found)
+        compare_scales(estimator, fitted, table, found)
 
 
 def _is_permuted(name: str, fitted: Any, table: Any, found: Any) -> bool:
@@ -143,7 +143,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:6]) + (f" … {len(names)}" if len(names) > 6 else "")
 
 
-def _compare_scales(estimator: Any, fitted: Any, table: Any, found: Any) -> None:
+def compare_scales(estimator: Any, fitted: Any, table: Any, found: Any) -> None:
     """Training's columns were standardised and these are not, or the other way round."""
     np = sys.modules["numpy"]
     mean, std = _spread(table)

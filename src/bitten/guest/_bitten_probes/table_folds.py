@@ -20,6 +20,7 @@ bus: Any = hook.load("_bitten_probes.bus")
 rows: Any = hook.load("_bitten_probes.table_rows")
 events: Any = hook.load("_bitten_probes.table_events")
 leaks: Any = hook.load("_bitten_probes.table_leaks")
+inputs: Any = hook.load("_bitten_probes.table_inputs")
 
 MOST_MARKS = 400_000
 
@@ -27,10 +28,14 @@ MOST_MARKS = 400_000
 class Turns:
     """The rows of one model: trained on before the last evaluation of fresh rows, and since."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.inputs = inputs.Inputs(name)
+        self.tests: list[tuple[Any, Any]] = []
         self.before: list[Any] = []
         self.since: list[Any] = []
         self.tested: Any = None
+        self.has_turned = False
         self.size = 0
 
     def trained(self, marks: Any) -> None:
@@ -39,7 +44,7 @@ class Turns:
             self.size += len(marks)
 
     def reset(self) -> None:
-        self.__init__()  # type: ignore[misc]
+        self.__init__(self.name)  # type: ignore[misc]
 
     def evaluated(self, marks: Any) -> int:
         """How many of these were trained on in an earlier fold; 0 unless the folds have turned."""
@@ -48,6 +53,7 @@ class Turns:
         has_turned = self.tested is not None and rows.share(rows.among(self.tested, since)) >= 0.5 and rows.share(old) >= 0.5
         if has_turned or rows.share(rows.among(marks, _union([before, since]))) < 0.5:
             self.tested, self.before, self.since = marks, [_union([before, since])], []
+        self.has_turned = self.has_turned or has_turned
         return int(old.sum()) if has_turned else 0
 
 
@@ -63,12 +69,16 @@ SECONDS, FIRST, SHARE = 1.0, 0.05, 0.02
 
 
 _turns: Any = weakref.WeakKeyDictionary()
+_all: list[Turns] = []
+"""Those of models that are gone, too."""
 _weights_then: Any = weakref.WeakKeyDictionary()
 """Of a model that was evaluated and not trained since."""
 _last: Any = weakref.WeakKeyDictionary()
 _births: Any = weakref.WeakKeyDictionary()
 _unsure: list[tuple[Any, Any, Any]] = []
 """What models were called with, and neither a backward nor another call has come yet."""
+_active: list[Turns] = []
+"""Of models that were called since the last backward."""
 _spent = [0.0]
 
 
@@ -85,9 +95,14 @@ def called(module: Any, args: Any) -> None:
     data, has_grad = args[0], sys.modules["torch"].is_grad_enabled()
     stamp = (data.data_ptr(), data._version, tuple(data.shape), has_grad)
     _settle(module)
+    if has_grad and module in _turns and _turns[module] not in _active:
+        _active.append(_turns[module])
     if _last.get(module) != stamp:
         _last[module] = stamp
-        found = rows.of(data.detach().float().numpy())
+        array = _matrix(data)
+        found = rows.of(array)
+        if found is not None:
+            _turns_of(module).inputs.called(module, array, found, has_grad and module.training)
         if found is not None and rows.twins(found.marks) <= 0.1:
             _unsure.append((weakref.ref(module), found.marks, events.stack()))
             if not has_grad:
@@ -96,9 +111,18 @@ def called(module: Any, args: Any) -> None:
 
 
 def _is_matrix(data: Any) -> bool:
-    if type(data) is not sys.modules["torch"].Tensor or data.dim() != 2 or data.device.type != "cpu" or len(data) < rows.FEWEST:
+    torch = sys.modules["torch"]
+    if type(data) is not torch.Tensor or data.dim() < 2 or data.device.type != "cpu" or len(data) < rows.FEWEST or data.is_inference():
         return False
-    return bool(data.dtype.is_floating_point) and not data.is_inference() and str(data.layout) == "torch.strided"
+    return data.layout is torch.strided and not data.is_complex() and data[0].numel() > 1
+
+
+def _matrix(data: Any) -> Any:
+    """Rows and columns; of wide ones the columns that count."""
+    flat = data.detach().reshape(len(data), -1)
+    if flat.shape[1] > rows.WIDEST:
+        flat = flat[:, sys.modules["torch"].from_numpy(rows.picked(flat.shape[1]))]
+    return flat.float().numpy()
 
 
 def _settle(module: Any) -> None:
@@ -112,21 +136,42 @@ def _settle(module: Any) -> None:
             _unsure.append(each)
 
 
+def settle_all() -> None:
+    for each in list(_unsure):
+        module = each[0]()
+        if module is not None:
+            _settle(module)
+
+
 def backward(tensors: Any) -> None:
     for ref, marks, _ in _unsure:
         module = ref()
         if module is not None:
-            turns = _turns.setdefault(module, Turns())
-            if _weights_then.get(module) not in (None, _weights(module)):
+            turns = _turns_of(module)
+            then = _weights_then.pop(module, None)
+            if then is not None and then != _weights(module):
                 turns.reset()
-            _weights_then.pop(module, None)
             turns.trained(marks)
     _unsure.clear()
+    for turns in _active:
+        turns.inputs.trained(tensors)
+    _active.clear()
+
+
+def _turns_of(module: Any) -> Turns:
+    if module not in _turns:
+        _turns[module] = Turns(type(module).__name__)
+        if len(_all) < 64:
+            _all.append(_turns[module])
+    return _turns[module]  # type: ignore[no-any-return]
 
 
 def _evaluated(module: Any, marks: Any, stack: list[Any]) -> None:
-    old = _turns.setdefault(module, Turns()).evaluated(marks)
+    turns = _turns_of(module)
+    old = turns.evaluated(marks)
     _weights_then[module] = _weights(module)
+    if len(turns.tests) < 200:
+        turns.tests.append((marks, stack))
     if old:
         _tell(module, len(marks), old, stack)
 
@@ -146,6 +191,32 @@ def _tell(module: Any, size: int, old: int, stack: list[Any]) -> None:
     leaks.found("model_reused", says, facts, events.turn(birth, stack))
 
 
+def judge_tests() -> None:
+    """At the end, when all training rows are known: evaluations whose rows are in part training rows, each of them."""
+    for turns in _all if _spent[0] <= SECONDS else ():
+        trained, tested = _union([*turns.before, *turns.since]), _union([marks for marks, _ in turns.tests])
+        shares = [rows.share(rows.among(marks, trained)) for marks, _ in turns.tests]
+        mixed = [each for each, share in zip(turns.tests, shares) if 0.1 < share < 0.98]
+        covered = rows.share(rows.among(trained, tested))
+        if mixed and len(mixed) >= 0.3 * len(turns.tests) and covered < 0.9 and not turns.has_turned:
+            _tell_mixed(turns.name, trained, mixed)
+    for turns in _all:
+        turns.inputs.judge()
+
+
+def _tell_mixed(name: str, trained: Any, mixed: list[Any]) -> None:
+    tested, stack = _union([marks for marks, _ in mixed]), mixed[0][1]
+    seen = rows.among(tested, trained)
+    count, share = int(seen.sum()), rows.share(seen)
+    says = (f"{count} of {len(tested)} rows that this {name} is judged by are rows that it was trained on: its {len(trained)} training "
+            "rows and these were drawn apart from each other")  # fmt: skip
+    split = leaks.split_with_test(tested)
+    also = [stack[-1][1]] if stack else []
+    facts = {"tables.leaked_rows": count, "tables.leaked_share": share, "tables.estimator": name, "also": also}
+    here = (stack[-1][1], stack[-1][2]) if stack else ("", "")
+    leaks.found("split_redrawn", says, facts, split.event.here if split is not None else here)
+
+
 def forget() -> None:
-    for each in (_turns, _weights_then, _last, _births, _unsure):
+    for each in (_active, _all, _turns, _weights_then, _last, _births, _unsure):
         each.clear()

@@ -131,7 +131,7 @@ def judge_model(name: str, fitted: Any, roots: Any, size: int, where: list[Any],
     covered = count / max(1, len(fitted.rows))
     facts = {"tables.leaked_rows": count, "tables.leaked_share": overlap, "tables.fitted_rows": fitted.size,
              "tables.estimator": name, "also": [fitted.line]}  # fmt: skip
-    if overlap - by_nature < 0.1 or by_nature > 0.5:
+    if overlap - by_nature < 0.05 or by_nature > 0.5:
         return
     tests = [each for each in variables if _is_test_name(each)]
     if overlap >= 0.99 and tests:
@@ -149,7 +149,7 @@ def _judge_redrawn(name: str, fitted: Any, roots: Any, size: int, where: list[An
     if second is not None and first is not None:
         facts["also"] = [first.event.line, *facts["also"]]
         found("split_redrawn", f"{says}: the rows were split twice, and the second draw is another", facts, second.event.here)
-    elif facts["tables.leaked_share"] >= 0.3:
+    elif facts["tables.leaked_share"] >= 0.3 or fitted.twins < 0.01:
         says += ": its training rows and these were drawn apart from each other"
         found("split_redrawn", says, facts, (where[-1][1], where[-1][2]))
 

@@ -53,7 +53,7 @@ def of(table: Any) -> Rows | None:
     return None
 
 
-def _picked(width: int) -> Any:
+def picked(width: int) -> Any:
     """Which columns count: by the width alone, so that parts of a table agree with the whole."""
     return slice(None) if width <= WIDEST else sys.modules["numpy"].linspace(0, width - 1, WIDEST).astype(int)
 
@@ -81,7 +81,7 @@ def _salts(np: Any, width: int) -> Any:
 
 def _marks(np: Any, array: Any) -> Any:
     """A sum of products, which keeps two rows apart but for one in billions; spread once a row."""
-    array = array[:, _picked(array.shape[1])]
+    array = array[:, picked(array.shape[1])]
     salts, found = _salts(np, array.shape[1]), np.empty(len(array), np.uint64)
     for start in range(0, len(array), CHUNK):
         found[start : start + CHUNK] = _bits(np, array[start : start + CHUNK]) @ salts
@@ -99,13 +99,13 @@ def _of_frame(np: Any, frame: Any) -> Rows | None:
     if not 0 < len(frame) <= LONGEST or frame.shape[1] == 0:
         return None
     names = tuple(str(each) for each in frame.columns)
-    picked = frame.iloc[:, _picked(frame.shape[1])]
-    if all(isinstance(each, np.dtype) and each.kind in "fiub" for each in picked.dtypes):
-        marks = _marks(np, picked.to_numpy())
+    part = frame.iloc[:, picked(frame.shape[1])]
+    if all(isinstance(each, np.dtype) and each.kind in "fiub" for each in part.dtypes):
+        marks = _marks(np, part.to_numpy())
     else:
-        salts, marks = _salts(np, picked.shape[1]), np.zeros(len(frame), np.uint64)
-        for at in range(picked.shape[1]):
-            marks += column_bits(picked.iloc[:, at]) * salts[at]
+        salts, marks = _salts(np, part.shape[1]), np.zeros(len(frame), np.uint64)
+        for at in range(part.shape[1]):
+            marks += column_bits(part.iloc[:, at]) * salts[at]
         marks = _spread(np, marks)
     return Rows(marks, names, labels_of(frame.index), frame.shape[1])
 
