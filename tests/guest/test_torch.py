@@ -145,26 +145,36 @@ def _without_pids(text: str) -> str:
     return " ".join("0x" if word.startswith("0x") else word for word in text.split())
 
 
+CALLS = """
+'How many layers were called.'
+SEAMS = ("torch.nn.modules.linear:Linear.forward",)
+
+def look(variables):
+    return None
+
+def read(call, frames):
+    return {"is_linear": True}
+"""
 COMPILED = """
 import torch
 torch.manual_seed(0)
-net = torch.nn.Linear(4, 3)
+net = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU())
 
 @torch.compile(backend="eager")
-def step(x, y):
-    return torch.nn.functional.cross_entropy(net(x), y)
+def step(x):
+    return net(x).sum()
 
 for _ in range(2):
-    print(step(torch.randn(5, 4), torch.randint(0, 3, (5,))).item())
-print(torch.nn.functional.cross_entropy(net(torch.randn(5, 4)), torch.randint(0, 3, (5,))).item())
+    print(step(torch.randn(5, 4)).item())
+print(net[0](torch.randn(5, 4)).sum().item())
 counters = torch._dynamo.utils.counters
 print(dict(counters["graph_break"]), counters["stats"]["unique_graphs"])
 """
 
 
 def test_what_is_compiled_is_compiled_as_if_nobody_watched(tmp_path):
-    root, loss = project(tmp_path, {"train.py": COMPILED}), probe(tmp_path, SEAMS, "loss")
+    root, calls = project(tmp_path, {"train.py": COMPILED}), probe(tmp_path, CALLS, "calls")
     plain = run(root, bare_environment(), sys.executable, "train.py")
-    watched = visit(root, "train.py", probes=(loss,), watch=True)
-    assert watched.done.stdout == plain.stdout and watched.done.returncode == 0, watched.done.stderr
+    watched = visit(root, "train.py", probes=(calls,), watch=True)
+    assert watched.done.returncode == 0 and watched.done.stdout == plain.stdout, watched.done.stderr
     assert [each.calls for each in watched.story.sightings] == [1], "only the call that nobody compiled"
