@@ -30,7 +30,81 @@ def missing_value() -> None:
         print("loss", loss.item())
 
 
-FAULTS: dict[str, Callable[[], None]] = {"nan": missing_value}
+def softmax_twice() -> None:
+    """A loss that takes raw scores is given probabilities."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(4, 3), torch.nn.Softmax(dim=1)]
+    model = torch.nn.Sequential(*layers)  # <- loss
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+        torch.autograd.backward(loss)
+        optimizer.step()
+        print("loss", loss.item())
+
+
+def choice_over_the_batch() -> None:
+    """The chosen class of each sample is a chosen sample of each class."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    model, x, y = torch.nn.Linear(4, 3), torch.randn(3, 4), torch.tensor([0, 1, 2])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        optimizer.zero_grad()
+        torch.autograd.backward(torch.nn.functional.cross_entropy(model(x), y))
+        optimizer.step()
+    with torch.no_grad():
+        chosen = model(x).argmax(dim=0)  # <- metrics
+    print("accuracy", (chosen == y).float().mean().item())
+
+
+def left_in_eval() -> None:
+    """An evaluation switches to eval mode, and nobody back."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(8):
+        optimizer.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        if step == 3:
+            model.eval()  # <- mode
+            with torch.no_grad():
+                print("loss", model(torch.randn(8, 4)).pow(2).mean().item())
+
+
+def carried_through_folds() -> None:
+    """One model goes through all folds: from the second on it was trained on the rows that it is tested on."""
+    import numpy as np  # noqa: PLC0415 - as above
+    import torch  # noqa: PLC0415
+
+    torch.manual_seed(0)
+    x, y, model = torch.randn(40, 5), torch.randint(0, 2, (40,)), torch.nn.Sequential(torch.nn.Linear(5, 2))  # <- tables
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for held in np.array_split(np.arange(40), 4):
+        others = np.setdiff1d(np.arange(40), held)
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x[others]), y[others]).backward()
+            optimizer.step()
+        with torch.no_grad():
+            print("correct", (model(x[held]).argmax(1) == y[held]).sum().item())
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "nan": missing_value,
+    "loss": softmax_twice,
+    "metrics": choice_over_the_batch,
+    "mode": left_in_eval,
+    "tables": carried_through_folds,
+}
 
 
 def main() -> None:
