@@ -220,6 +220,13 @@ net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1); sched = torch.optim.l
 steps(net, opt, 100, lambda i:
     sched.step())  # <- here
 """,
+    "steps by batch": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1); sched = torch.optim.lr_scheduler.StepLR(opt, 3, 0.7)
+loader = lambda: torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=8)
+for epoch in range(5):
+    for a, b in loader():
+        opt.zero_grad(); F.mse_loss(net(a), b).backward(); opt.step(); sched.step()  # <- here
+""",
     "milestones": """
 net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1); sched = torch.optim.lr_scheduler.MultiStepLR(opt, [5, 8], 0.1)
 steps(net, opt, 100, lambda i:
@@ -520,5 +527,43 @@ for each in net.parameters():
     each.register_post_accumulate_grad_hook(now)
 for i in range(12):
     F.mse_loss(net(x), y).backward()
+""",
+    "a teacher inside the model": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__(); self.net, self.teacher = mlp(), mlp().requires_grad_(False)
+    def forward(self, x):
+        with torch.no_grad():
+            for a, b in zip(self.teacher.parameters(), self.net.parameters()):
+                a.lerp_(b, 0.1)
+        return self.net(x) + 0 * self.teacher(x)
+net = Net(); steps(net, torch.optim.AdamW(net.parameters(), 1e-2), 20)
+""",
+    "biases alone": """
+net = mlp()
+for name, each in net.named_parameters():
+    each.requires_grad = "bias" in name
+steps(net, torch.optim.AdamW([each for each in net.parameters() if each.requires_grad], 1e-2))
+""",
+    "a saliency map each step": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.05)
+for i in range(16):
+    seen = x.clone().requires_grad_(); net(seen).sum().backward()
+    opt.zero_grad(); F.mse_loss(net(x), y).backward(); opt.step()
+""",
+    "an attack on the inputs": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.05)
+for i in range(16):
+    d = torch.zeros_like(x, requires_grad=True)
+    for k in range(3):
+        net.zero_grad(); F.mse_loss(net(x + d), y).backward()
+        d.data = (d + 0.1 * d.grad.sign()).clamp(-0.3, 0.3); d.grad.zero_()
+    opt.zero_grad(); F.mse_loss(net(x + d.detach()), y).backward(); opt.step()
+""",
+    "a search for the rate": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 1e-6); sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda i: 1.3 ** i)
+state = copy.deepcopy(net.state_dict())
+steps(net, opt, 90, lambda i: sched.step())
+net.load_state_dict(state); steps(net, torch.optim.SGD(net.parameters(), 0.1), 60)
 """,
 }

@@ -44,6 +44,7 @@ class Order:
         self.backwards = self.since_clear = self.thrown = 0
         self.is_inside = self.is_cleared = self.others_stepped = self.is_moved = self.is_carried = self.is_asked = self.is_shared = False
         self.where = self.backward_where = NOWHERE
+        self.places: set[Any] = set()
         self.sample: Any = None
 
 
@@ -141,6 +142,7 @@ def _backward_done(tensors: Any) -> None:
         order.others_stepped, order.is_shared = False, len(reached) > 1
         if order.is_watched and not order.is_judged:
             order.sample, order.after_backward = _sampled(probe), id(probe.grad)
+            order.places.add(("backward", report.here()[0]))
         if order.backwards > 1 and not order.is_judged and order.backward_where == NOWHERE:
             order.backward_where, order.is_sum = report.here(), not _is_divided(tensors)
 
@@ -177,6 +179,7 @@ def _cleared(order: Order, probe: Any, where: tuple[str, str]) -> None:
     if order.since_clear and not (order.others_stepped or order.is_shared):
         order.thrown += 1
         order.where = where if where[0] else order.where
+        order.places.add(("clear", where[0]))
         if order.sample is not None and probe is not None:
             order.is_moved = order.is_moved or not _is_same(order.sample, _sampled(probe))
     order.since_clear = 0
@@ -219,11 +222,12 @@ def _step_post(optimizer: Any, number: int) -> None:
 def _judge(optimizer: Any, order: Order) -> None:
     """At a step: whether its order of calls is one of those that lose or keep gradients by mistake."""
     probe = order.probe()
-    is_thrown = order.thrown > 0 and order.backwards > order.thrown and order.since_clear > 0 and not order.is_moved
+    is_thrown = order.backwards == order.thrown + 1 > 1 and order.since_clear > 0 and not order.is_moved
+    is_one_loop = len(order.places) == 2  # an attack on the inputs, or a saliency map, has lines of its own
     if is_thrown and order.is_watched and probe is not None and probe.grad is not None and id(probe.grad) != order.after_backward:
         is_thrown = False  # it was set by hand from the parts
     is_lost = order.backwards > 0 and order.since_clear == 0 and probe is not None and probe.grad is None
-    _count(order, "thrown", is_thrown and order.is_watched)
+    _count(order, "thrown", is_thrown and is_one_loop and order.is_watched)
     _count(order, "lost", is_lost)
     _count(order, "kept", order.is_carried and not order.is_cleared and order.carried >= order.streaks["kept"])
     order.is_watched = order.is_watched or is_thrown

@@ -23,7 +23,7 @@ sources: Any = hook.load("_bitten_probes.sources")
 MARKED = 80
 """Steps whose graphs are marked."""
 OLD = 5
-KEPT = 24
+KEPT = 16
 """Graphs of that many steps, each older than `OLD` steps: a few are kept on purpose (a window, a replay); none is ever let go of here."""
 STREAK = 3
 ANEW = r"\btensor\(.*requires_grad\s*=\s*True|\bVariable\(|\.requires_grad_\(\s*(True)?\s*\)|\.requires_grad\s*=\s*True"
@@ -47,8 +47,7 @@ class Now:
     is_told = False
     losses: list[float] = []  # noqa: RUF012 - the first
     last: float | None = None
-    lowest: float | None = None
-    has_bad = False
+    is_bad = False
     memory: list[tuple[int, int]] = []  # noqa: RUF012 - (step, bytes) at each doubling
 
 
@@ -92,18 +91,18 @@ def _made_anew() -> None:
 def _noted(numbers: list[float]) -> None:
     value = numbers[0]
     if not float("-inf") < value < float("inf"):
-        Now.has_bad = True
+        Now.is_bad = True
         return
+    Now.is_bad = False
     if len(Now.losses) < 5:
         Now.losses.append(value)
     Now.last = value
-    Now.lowest = value if Now.lowest is None else min(Now.lowest, value)
 
 
 def has_diverged() -> bool:
-    """Not finite, or at the end far above where it began."""
-    if Now.has_bad or Now.last is None or not Now.losses:
-        return Now.has_bad
+    """At the end not finite, or far above where it began: a search for a rate that goes too far is left behind."""
+    if Now.is_bad or Now.last is None or not Now.losses:
+        return Now.is_bad
     first = sorted(Now.losses)[len(Now.losses) // 2]
     return first > 0 and Now.last > DIVERGED * first
 
@@ -133,7 +132,7 @@ def _root_post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
 def _step_post(optimizer: Any, number: int) -> None:
     if held.is_check(number) and number >= 15 and number + 1 > (Now.memory[-1][0] if Now.memory else 0):
         Now.memory.append((number + 1, _resident()))
-    if not Now.is_told and Now.marks and number >= KEPT + OLD and number % 16 == 15:
+    if not Now.is_told and Now.marks and number >= KEPT + OLD and number % 8 == 7:
         _count_kept(number)
 
 

@@ -179,11 +179,16 @@ def _look(root: Any, kept: Root, holders: dict[int, Any]) -> None:
                 if id(each) not in holders or not each.requires_grad:
                     record = _noted(kept, module, f"{path}.{name}".lstrip("."), each, holders, late, None)
                     asked.append((each, record))
-                    kept.last = record if each.dim() > 1 else kept.last
+                    kept.last = record if each.dim() > 1 and not _is_trained(module) else kept.last
     if kept.looks in (1, LOOKS):
         _look_for_reuse(root)
     asked += _unregistered(root, kept, holders, late)
     _ask_norms(asked)
+
+
+def _is_trained(module: Any) -> bool:
+    """In part at least: some train biases alone."""
+    return any(each is not None and each.requires_grad for each in module._parameters.values())
 
 
 def _count(kept: Root, each: Any, is_held: bool) -> None:
@@ -277,8 +282,9 @@ def _line_of(owner: Any, name: str, layer: Any) -> tuple[str, str]:
     found: list[tuple[tuple[str, str], int]] = next(filter(None, (_lines.get(each) for each in layers)), [])
     if found:
         return next((line for line, maker in found if maker == id(owner)), found[-1][0])
-    line = sources.only(rf"\.{name}\s*=(?!=)")
-    return line if line[0] else bus.birthplace(owner)
+    line: tuple[str, str] = sources.only(rf"\.{name}\s*=(?!=)")
+    born: tuple[str, str] = bus.birthplace(owner)
+    return line if line[0] else born
 
 
 def _look_for_reuse(root: Any) -> None:
@@ -377,7 +383,8 @@ def _judge_strangers() -> None:
 
 
 def _judge_moving() -> None:
-    moving = [each for each in _every if each.looks >= LOOKS and each.frozen == each.looks and each.has_moved and not each.unheld]
+    moving = [each for each in _every if each.looks >= LOOKS and each.frozen == each.looks == each.with_gradient and not each.unheld]
+    moving = [each for each in moving if each.has_moved]
     if moving:
         Told.moving = len(moving)
         report.finding("optimizer", "moving", f"{_names(moving)}: frozen, and changed by the steps: the optimizer still holds them, with a "

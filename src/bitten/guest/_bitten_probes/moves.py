@@ -131,6 +131,12 @@ def _note(moves: Moves, changes: list[float], sizes: list[float], gradients: lis
         moves.large += ratios[0] > LARGE
 
 
+def _cut(moves: Moves) -> tuple[str, str]:
+    """Where the history may have been lost: the one line that makes a tensor anew, else that of backward."""
+    line = hook.load("_bitten_probes.sources").only(hook.load("_bitten_probes.graph").ANEW)
+    return line if line[0] else moves.backward if moves.backward[0] else moves.made
+
+
 def _is_explained(moves: Moves) -> bool:
     """Whether another part has told why there is no gradient."""
     parts = [hook.load("_bitten_probes." + name) for name in ("accumulation", "graph", "members")]
@@ -143,7 +149,7 @@ def _judge(moves: Moves) -> None:
             Told.gradient = "none"
             return
         _found("no_gradient", f"None of the optimizer's parameters has a gradient, at each of {moves.checks} steps looked at: "
-               "nothing is learnt", {"optimizer.gradient": "none"}, moves.backward if moves.backward[0] else moves.made)
+               "nothing is learnt", {"optimizer.gradient": "none"}, _cut(moves))
     elif moves.checks >= CHECKS and moves.zero == moves.checks:
         _found("zero_gradient", f"Every gradient of the optimizer's parameters is exactly zero, at each of {moves.checks} steps looked at: "
                "its steps learn nothing", {"optimizer.gradient": "zero"}, moves.backward if moves.backward[0] else moves.made)

@@ -206,7 +206,7 @@ FACTS = {
     "optimizer.kept_graphs": {
         "says": "steps, each over five steps old, whose graph is still alive",
         "unit": "steps",
-        "threshold": "24 from the first on",
+        "threshold": "16 from the first on",
         "source": "ours",
         "misfires": "a window of losses with their history, kept on purpose",
     },

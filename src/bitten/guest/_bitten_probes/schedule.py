@@ -62,7 +62,7 @@ _rates: Any = held.Weak(MOST)
 _plans: Any = held.Weak(MOST)
 _all_rates: list[Rate] = []
 _all_plans: list[Plan] = []
-_epochs: dict[int, int] = {}
+_epochs: dict[Any, int] = {}
 _inside = [0]
 
 
@@ -84,10 +84,10 @@ def _schedulers(module: Any) -> None:
 
 
 def _iterated(args: Any, kwargs: Any) -> None:
-    """Each loader by itself: the one that is run through while the optimizer steps is that of training."""
-    key = id(args[0])
-    if len(_epochs) < MOST or key in _epochs:
-        _epochs[key] = _epochs.get(key, 0) + 1
+    """Each loader by itself, and all that one line made: it may be made anew each epoch."""
+    for key in (id(args[0]), bus.birthplace(args[0])[0]):
+        if len(_epochs) < 2 * MOST or key in _epochs:
+            _epochs[key] = _epochs.get(key, 0) + 1
 
 
 def _length(scheduler: Any) -> int | None:
@@ -197,11 +197,13 @@ def _is_too_often(plan: Plan, rate: Rate, steps: int) -> bool:
     """Stepped with each batch, and made for as many steps as there were epochs. Where no loader was seen: many times as many."""
     if not plan.length or plan.calls < 2 * plan.length or plan.calls < 0.9 * steps:
         return False
+    if plan.kind == "StepLR" and _most_epochs() > 1:  # several times within an epoch
+        return plan.length * _most_epochs() < plan.calls and rate.last <= 0.05 * rate.highest
     if plan.kind == "MultiStepLR":
         return plan.length <= EARLY * plan.calls and rate.last <= 0.2 * rate.highest
     if plan.kind != "CosineAnnealingLR":
         return False
-    return plan.length == _most_epochs() if _most_epochs() > 1 else plan.calls % plan.length == 0 and plan.calls >= 4 * plan.length
+    return plan.length in _epochs.values() if _most_epochs() > 1 else plan.calls % plan.length == 0 and plan.calls >= 4 * plan.length
 
 
 def _most_epochs() -> int:
