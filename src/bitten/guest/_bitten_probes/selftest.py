@@ -98,8 +98,60 @@ def carried_through_folds() -> None:
             print("correct", (model(x[held]).argmax(1) == y[held]).sum().item())
 
 
+def accumulation_thrown_away() -> None:
+    """Gradients of four parts of a batch should add up, and are cleared before each part."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        for part in torch.randn(8, 4).split(2):
+            optimizer.zero_grad()  # <- optimizer
+            loss = model(part).pow(2).mean() / 4
+            loss.backward()
+        optimizer.step()
+        print("loss", loss.item())
+
+
+def best_by_reference() -> None:
+    """The best state is kept without a copy, so it goes on changing."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    model, best = torch.nn.Linear(4, 2), None
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        optimizer.zero_grad()
+        loss = model(torch.randn(8, 4)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        best = best or model.state_dict()  # <- weights
+    model.load_state_dict(best or {})
+    print("loss", loss.item())
+
+
+def compiled_for_each_size() -> None:
+    """What is looked up by size makes a compiled function good for that size alone."""
+    import torch  # noqa: PLC0415 - as above
+
+    known: dict[int, float] = {}
+
+    def scaled(x: torch.Tensor) -> torch.Tensor:  # <- time
+        if len(x) not in known:
+            known[len(x)] = 1 / len(x)
+        return x * known[len(x)]
+
+    compiled = torch.compile(scaled, backend="eager")
+    for size in range(3, 16):
+        print("sum", compiled(torch.ones(size)).sum().item())
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "nan": missing_value,
+    "optimizer": accumulation_thrown_away,
+    "weights": best_by_reference,
+    "time": compiled_for_each_size,
     "loss": softmax_twice,
     "metrics": choice_over_the_batch,
     "mode": left_in_eval,
