@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import weakref
+from collections import Counter
 from itertools import count
 
 TYPE_CHECKING = False
@@ -40,21 +41,23 @@ class Epoch:
 
     def __init__(self, number: int, is_watched: bool) -> None:
         self.number, self.is_watched, self.batches, self.samples = number, is_watched, 0, 0
-        self.counts: dict[int, int] = {}
+        self.counts: Counter[int] = Counter()
         self.inputs: set[int] = set()
         self.is_cut = False
+        self.keyed = self.size = 0
         self.optimizer: int | None = None
 
     def add(self, size: int, whole: list[int], parts: dict[str, list[int]], workers: int) -> None:
-        """Rows are counted up to a bound, and to a whole round of the workers."""
+        """Rows are counted up to a bound, and to a whole round of the workers; a fourth of the later ones is known again."""
         self.batches += 1
         self.samples += size
+        self.size = size
         self.is_cut = self.is_cut or (self.samples > MOST_ROWS and self.batches % max(workers, 1) == 1 % max(workers, 1))
         if not self.is_cut:
-            for key in whole:
-                self.counts[key] = self.counts.get(key, 0) + 1
-        if parts and len(self.inputs) < MOST_INDICES:
+            self.counts.update(whole)
+        if parts and self.keyed < MOST_INDICES:
             self.inputs.update(next(iter(parts.values())))
+            self.keyed += size
 
 
 class Indices:
@@ -195,7 +198,7 @@ def _end(found: Loader) -> None:
 def _see(found: Loader, data: Any) -> None:
     epoch = found.epoch
     seen = epoch.batches
-    if epoch.is_watched and (epoch.samples <= MOST_INDICES or seen & (seen - 1) == 0):
+    if epoch.is_watched and (not epoch.is_cut or seen & 3 == 0):
         size, leaves = rows.leaves(data)
         whole, parts = rows.keys(leaves)
         epoch.add(size or 1, whole, parts, found.workers)
@@ -206,6 +209,7 @@ def _see(found: Loader, data: Any) -> None:
                 found.shapes.add(", ".join(f"{path or 'batch'} {str(leaf.dtype)[6:]}{list(leaf.shape)[1:]}" for path, leaf in leaves))
     else:
         epoch.batches += 1
+        epoch.samples += epoch.size
 
 
 def stepped(optimizer: Any, number: int) -> None:
@@ -336,11 +340,14 @@ def _shared(trained: Loader, other: Loader) -> tuple[float, str]:
     seen, asked = trained.first or trained.epoch, other.first or other.epoch
     if len(asked.inputs) < ENOUGH or not _is_varied(seen) or not _is_varied(asked):
         return 0.0, ""
-    return len(asked.inputs & seen.inputs) / len(asked.inputs), "value"
+    again = len(asked.inputs & seen.inputs)
+    if again < ENOUGH:
+        return 0.0, ""
+    return min(1.0, again / len(asked.inputs) * seen.samples / max(seen.keyed, 1)), "value"
 
 
 def _is_varied(epoch: Epoch) -> bool:
-    return len(epoch.inputs) >= VARIED * min(epoch.samples, MOST_INDICES)
+    return epoch.keyed > 0 and len(epoch.inputs) >= VARIED * epoch.keyed
 
 
 def _name(found: Loader) -> str:
