@@ -124,7 +124,7 @@ def test_check_tells_unclear_from_supported_and_shows_what_was_printed():
     assert "Do not call anything confirmed: a person does that" in text
 
 
-@pytest.mark.parametrize("typed", ["captured", "bare", "probe:items,labels", "env:LR=0.1", "tree:HEAD~1", "python count.py 'a b'"])
+@pytest.mark.parametrize("typed", ["captured", "bare", "probe:items,labels", "turn:lr=0.5,workers=0", "env:LR=0.1", "tree:HEAD~1", "python count.py 'a b'"])
 def test_each_hypothesis_says_how_it_is_looked_at_as_one_would_type_it(typed):
     h = replace(nouns.hypothesis(), check=check_from(typed, parse("rows < 128"), parse("rows == 128"), str))
     assert f"\n|     look: {typed}; supported if rows < 128, refuted if rows == 128\n" in told("check", h, nouns.evidence(h))
