@@ -47,7 +47,7 @@ FACTS = {
     "metrics.high": {"says": "highest score met by the threshold", "unit": "", "threshold": "", "source": "", "misfires": ""},
     "metrics.outside": {
         "says": "share of the scores outside [0, 1] at the threshold", "unit": "share", "threshold": "0.1", "source": "ours",
-        "misfires": ""},
+        "misfires": "a threshold that is meant for raw scores"},
     "metrics.losses": {
         "says": "losses that were called on this model's outputs", "unit": "", "threshold": "", "source": "", "misfires": ""},
     "metrics.mean_of_means": {

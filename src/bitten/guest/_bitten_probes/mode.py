@@ -46,7 +46,7 @@ FACTS = {
     "mode.steps_in_eval": {"says": "optimizer steps on it in eval mode", "unit": "steps", "threshold": "", "source": "", "misfires": ""},
     "mode.steps_left_in_eval": {
         "says": "of these, steps after an evaluation that left it in eval mode", "unit": "steps", "threshold": "2", "source": "ours",
-        "misfires": ""},
+        "misfires": "training in eval mode on purpose that begins right after an evaluation"},
     "mode.evaluated_in_train": {
         "says": "calls without gradient in train mode", "unit": "calls", "threshold": "", "source": "",
         "misfires": "samples of a generator"},
