@@ -106,7 +106,7 @@ def accumulation_thrown_away() -> None:
     model = torch.nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(6):
-        for part in torch.randn(8, 4).split(2):
+        for part in torch.randn(4, 2, 4):
             optimizer.zero_grad()  # <- optimizer
             loss = model(part).pow(2).mean() / 4
             loss.backward()
