@@ -202,6 +202,18 @@ def teacher(net):
 
 with torch.no_grad():
     make()(torch.zeros(2, 6))
+def until_sure(net):
+    opt = sgd(net)
+    for at in range(9):
+        out = net(x)
+        if at == 8 or (out.argmax(1) == y).all():
+            return
+        opt.zero_grad()
+        F.cross_entropy(out, y).backward()
+        opt.step()
+
+
+until_sure(make())
 done = [rounds(make(), each) for each in (evaluate, mc_dropout, monte_carlo_in_train_mode, sample, frozen_second_stage)]
 done.append(rounds(Frozen(*make()), evaluate))
 net = make()

@@ -15,8 +15,10 @@ report: Any = hook.load("_bitten_probes.report")
 mode_roots: Any = hook.load("_bitten_probes.mode_roots")
 
 MOST_TOLD = 20
-EVALUATION = re.compile(r"eval|valid|test|predict|infer|score|accura|metric|serve|classif", re.IGNORECASE)
-ON_PURPOSE = re.compile(r"(^|_)mc(_|$)|monte|bayes|uncertain|stochastic|calibrat|bn_update|update_bn|recalib|warm", re.IGNORECASE)
+EVALUATION = re.compile(r"eval|valid|predict|infer|score|accura|metric|serve|classif", re.IGNORECASE)
+TEST = re.compile(r"(^|_|\.)test", re.IGNORECASE)
+"""Where pytest runs, every function is a test."""
+ON_PURPOSE = re.compile(r"(^|_|\.)mc(_|$)|monte|bayes|uncertain|stochastic|calibrat|bn_update|update_bn|recalib|warm", re.IGNORECASE)
 REPEATS = 8
 """From so many calls in a row with the same input on, they are samples of one answer."""
 SELDOM = 4
@@ -70,8 +72,9 @@ def _file(where: tuple[str, str]) -> str:
 
 
 def _is_meant(block: Any) -> bool:
-    return block.is_asked or block.repeats >= REPEATS or any(ON_PURPOSE.search(name) for name in block.names.split())
+    return block.is_asked or block.repeats >= REPEATS or any(ON_PURPOSE.search(name) for name in block.names)
 
 
 def _is_evaluation(block: Any) -> bool:
-    return block.is_judged or EVALUATION.search(block.names) is not None
+    is_test = "pytest" not in sys.modules and any(TEST.search(name) for name in block.names)
+    return block.is_judged or is_test or any(EVALUATION.search(name) for name in block.names)

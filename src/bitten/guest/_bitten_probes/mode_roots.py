@@ -17,11 +17,13 @@ hook: Any = sys.modules["_bitten_hook"]
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 patches: Any = hook.load("_bitten_patches")
+frames: Any = hook.load("_bitten_frames")
 outputs: Any = hook.load("_bitten_probes.root_outputs")
 
 LEFT = 2
 MOST_LAYERS = 64
 MOST_BLOCKS = 8
+MOST_LINES = 100
 MOST_ROOTS = 100
 NOWHERE = ("", "")
 
@@ -48,7 +50,9 @@ class Root:
         self.loader = NOWHERE
         self.training_lines: set[str] = set()  # switches to train mode that steps followed
         self.block: Block | None = None
-        self.late: Block | None = None  # a choice among outputs that have a gradient, which nobody has asked for yet
+        self.late: Block | None = None  # a call with gradient from a line that no training came from, which nobody asked a gradient of yet
+        self.trained_from: set[tuple[Any, int]] = set()
+        self.called_from: tuple[Any, int] | None = None
         self.blocks: list[Block] = []
         self.closed = 0
 
@@ -56,7 +60,7 @@ class Root:
 class Block:
     """`names` are those of the person's functions around; `is_asked`: train() was called on a line that no training came from."""
 
-    def __init__(self, where: tuple[str, str], names: str, is_asked: bool) -> None:
+    def __init__(self, where: tuple[str, str], names: list[str], is_asked: bool) -> None:
         self.where, self.names, self.is_asked = where, names, is_asked
         self.calls, self.repeats, self.is_judged = 0, 0, False
         self.backwards = Now.backwards
@@ -162,6 +166,13 @@ def _note_training(root: Root, module: Any, args: Any, training: bool) -> None:
     if not training and root.pending is False and root.seen_backwards == Now.backwards:
         root.was_evaluated = True
     root.pending, root.seen_backwards = training, Now.backwards
+    root.late = None
+    if training:
+        frame = report.user_frame(sys._getframe(2))
+        root.called_from = (frame.f_code, frame.f_lineno) if frame is not None else None
+        if root.steps[True] and root.called_from not in root.trained_from and _is_live(root):
+            root.late = _begin(root, module)
+            root.late.calls = 1
     root.is_one = training and "normalisation" in root.depends and _is_one(args)
     if root.left >= LEFT and not root.is_told and not training:
         tell_left(root, report.here())
@@ -228,14 +239,14 @@ def _is_one(args: Any) -> bool:
     return bool(outputs.is_plain(tensor) and tensor.dim() > 1 and tensor.shape[0] == 1)  # type: ignore[union-attr]
 
 
-def _callers() -> str:
-    """Names of the person's functions around this call."""
+def _callers() -> list[str]:
+    """The person's functions around this call, with their classes."""
     names: list[str] = []
     frame = report.user_frame(sys._getframe(1))
     while frame is not None and len(names) < 6:
-        names.append(frame.f_code.co_name)
+        names.append(frames.full_name(frame))
         frame = report.user_frame(frame.f_back)
-    return " ".join(names)
+    return names
 
 
 def _load_of(module: Any) -> tuple[str, str]:
@@ -255,9 +266,8 @@ def judged(module: Any, has_gradient: bool) -> None:
     if not has_gradient:
         if root.block is not None and root.training:
             root.block.is_judged = True
-    elif module.training and root.steps[True] and _is_live(root):
-        root.late = _begin(root, module)
-        root.late.calls, root.late.is_judged = 1, True
+    elif root.late is not None:
+        root.late.is_judged = True
 
 
 # ---------------------------------------------------------------------------------------------- steps
@@ -291,6 +301,8 @@ def _note_step(root: Root, module: Any) -> None:
     training, root.pending = root.pending, None
     root.steps[training] += 1
     if training:
+        if root.called_from is not None and len(root.trained_from) < MOST_LINES:
+            root.trained_from.add(root.called_from)
         root.training_lines.add(_line_of_switch(module, True)[0])
         if root.is_one:
             root.batch_of_one += 1
