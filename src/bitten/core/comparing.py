@@ -83,12 +83,24 @@ def compare(one: Recording, other: Recording) -> Comparison:
 
 
 def _first(beyond: list[Difference], numbers: list[Difference]) -> Difference | None:
-    """The first that follows from nothing; else the first drift that grew; else the first of all."""
+    """The first that follows from nothing; where no mark is known to be such, the first of all, be it a drift that grew."""
+    own = [each for each in beyond if not each.follows]
+    if any(not _is_unknown(each) for each in own):
+        return min(own, key=_order)
     drifts = [each for each in numbers if each.drifting and not each.follows]
-    for found in ([each for each in beyond if not each.follows], drifts, beyond):
-        if found:
-            return min(found, key=_order)
-    return None
+    return min([*beyond, *drifts], key=_order, default=None)
+
+
+def _is_unknown(found: Difference) -> bool:
+    """Of what it was made no mark tells: it may follow from something all the same."""
+    marks = [each for each in (found.one, found.other) if each is not None]
+    if found.key == "backward" or all(map(_has_data, marks)):
+        return True
+    return all(each.kind in ("call", "printed") and not each.given for each in marks)
+
+
+def _has_data(mark: Mark) -> bool:
+    return mark.stage in ("preprocessing", "batch") and mark.key.startswith("loader ") and not mark.key.endswith(" order")
 
 
 def _sharpened(first: Difference | None, one: Recording, other: Recording) -> Difference | None:
@@ -269,7 +281,7 @@ def _only_split_otherwise(judged: Iterable[tuple[Pair, tuple[str, str]]]) -> fro
 
 
 def _has_rows(mark: Mark) -> bool:
-    return mark.stage == "preprocessing" and mark.key.startswith("loader ") and mark.kind.isdigit()
+    return _has_data(mark) and mark.kind.isdigit()
 
 
 # ---------------------------------------------------------------------------------------------- names that changed

@@ -13,6 +13,7 @@ from bitten.core.comparing import Comparison, Difference
 from bitten.core.recording import Fingerprint, Mark, Recording
 from bitten.interfaces import text
 
+UNSEEDED = "it drew random numbers, and no call of the program had seeded them"
 WHY = {
     "random": "it drew from another random state: what parted the random numbers before is in no mark",
     "given": "what it was made of had parted before, in a place that no mark shows",
@@ -30,7 +31,8 @@ def lines(found: Comparison, one: Recording, other: Recording, kept: str = "") -
         yield f"{click.style('✗', fg='red')} they part first at {click.style(first.stage, bold=True)}: {first.key}{_where(first)}"
         for recording, mine, theirs in ((one, first.one, first.other), (other, first.other, first.one)):
             yield _side(recording.name, mine, theirs, first.part)
-        yield from (f"  {each}" for each in _notes(first))
+        is_seeded = any(mark.stage == "seeds" for mark in (*one.marks, *other.marks))
+        yield from (f"  {each}" for each in _notes(first, is_seeded))
         yield f"  {found.compared} marks compared, {found.parted} part"
     yield from _conditions(found.conditions)
     if kept:
@@ -69,7 +71,7 @@ def _print(one: Fingerprint) -> str:
     return f"{shape}{one.dtype}, min {one.min:.6g}, max {one.max:.6g}, mean {one.mean:.6g}{share}"
 
 
-def _notes(first: Difference) -> Iterator[str]:
+def _notes(first: Difference, is_seeded: bool) -> Iterator[str]:
     kinds = [mark.kind for mark in (first.one, first.other) if mark is not None and mark.kind not in ("", "call", "own module", "printed")]
     if len(set(kinds)) == 2:
         yield f"{kinds[0]} → {kinds[1]}"
@@ -78,7 +80,7 @@ def _notes(first: Difference) -> Iterator[str]:
     if first.drifting:
         yield "here it still lies within the tolerance of its dtype; it grows past it later"
     if first.follows:
-        yield WHY[first.follows]
+        yield UNSEEDED if first.follows == "random" and not is_seeded else WHY[first.follows]
     also = dict.fromkeys(line for mark in (first.one, first.other) if mark is not None for line in mark.also)
     if also:
         yield f"read also: {', '.join(also)}"

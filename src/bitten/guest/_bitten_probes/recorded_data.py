@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 hook: Any = sys.modules["_bitten_hook"]
 bus: Any = hook.load("_bitten_probes.bus")
-patches: Any = hook.load("_bitten_patches")
 report: Any = hook.load("_bitten_probes.report")
 tape: Any = hook.load("_bitten_probes.tape")
 calls: Any = hook.load("_bitten_probes.calls")
@@ -31,6 +30,7 @@ class Over:
 
 
 _names: Any = weakref.WeakKeyDictionary()
+_samples: Any = weakref.WeakKeyDictionary()
 _epochs: Any = weakref.WeakKeyDictionary()
 _shares: Any = weakref.WeakSet()
 """Parts of a data set that `random_split` made, and told of."""
@@ -42,7 +42,11 @@ def install(module: Any) -> None:
     bus.wrap(NAME, module._BaseDataLoaderIter, "_next_index", _asked, _indexed)
     data = sys.modules["torch.utils.data.dataset"]
     bus.wrap(NAME, data.TensorDataset, "__init__", None, _born)
-    patches.on_import("torch.utils.data", lambda package: bus.wrap(NAME, package, "random_split", _parting, _parted))
+
+
+def install_package(package: Any) -> None:
+    """`package` is torch.utils.data."""
+    bus.wrap(NAME, package, "random_split", _parting, _parted)
 
 
 def _born(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
@@ -100,6 +104,7 @@ def _about(loader: Any, name: str, where: tuple[str, str]) -> None:
         tape.mark("split", f"{name} samples", where, fps={"in any order": _set_print(indices)})
     if hasattr(type(dataset), "__len__"):
         tape.mark("split", f"{name} count", where, value=len(indices) if indices is not None else len(dataset))
+    _samples[loader] = tape.digest(indices) if indices is not None else ""
     _contents(dataset, name, indices is None, where)
 
 
@@ -159,4 +164,4 @@ def batch(iterator: Any, loader: Any, data: Any) -> None:
         return
     for path, leaf in list(pieces.pieces(data))[:8]:
         tape.mark("batch", f"{name} {path}".strip(), bus.birthplace(loader), fps={"": pieces.print_of(leaf, tape.ELEMENTS)},
-                  given=Over.order)
+                  given=Over.order and tape.digest(Over.order, _samples.get(loader, "")))

@@ -46,6 +46,7 @@ def install() -> None:
     calls.wait()
     patches.on_import("torch", _torch)
     patches.on_import("torch.utils.data.dataloader", data.install)
+    patches.on_import("torch.utils.data", data.install_package)
     patches.on_import("numpy.random", _numpy)
     patches.on_import("random", lambda module: _seeding(module, "seed", "random.seed"))
     for name in ("sklearn.base", "sklearn.utils._param_validation"):
