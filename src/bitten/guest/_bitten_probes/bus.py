@@ -123,12 +123,12 @@ MOST_PENDING = 256
 
 
 def settle() -> None:
-    """One host read a device for all that was deferred."""
+    """One host read a device for all that was deferred. A read would spoil a CUDA graph that is being captured: then it waits."""
+    torch = sys.modules.get("torch")
+    if torch is None or not _pending or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()):
+        return
     pending = _pending[:]
     _pending.clear()
-    if not pending:
-        return
-    torch = sys.modules["torch"]
     cat = getattr(torch.cat, "__wrapped__", torch.cat)  # an instrument may listen to the program's own
     by_device: dict[Any, list[tuple[Any, Callable[[list[float]], None]]]] = {}
     for each in pending:

@@ -121,7 +121,7 @@ class State:
         self.rows: deque[Any] = deque(maxlen=RING)
         self.steps = self.bad_steps = self.backwards = self.anomalous = self.number = 0
         self.stepping: Any = None
-        self.optimizers: set[int] = set()
+        self.optimizers: Any = calls.weakref.WeakSet()
         self.closures: set[int] = set()  # optimizers whose step calls forward and backward by itself
         self.written: dict[int, Any] = {}  # of each optimizer: (weak reference, number, versions of what it wrote) at its last step
         self.kind = "none"
@@ -132,6 +132,7 @@ class State:
 Seen = State()
 _anomaly_at = [("", "")]
 _schedulers: deque[Any] = deque(maxlen=16)
+_inherited: list[Any] = []
 
 
 class Loss:
@@ -237,7 +238,7 @@ def _backward_done(tensors: Any) -> None:
 def _step_pre(optimizer: Any, number: int) -> None:
     window.close()
     Seen.stepping, Seen.number, Seen.is_backward = optimizer, number, False
-    Seen.optimizers.add(id(optimizer))
+    Seen.optimizers.add(optimizer)
     if sys.modules["torch"].is_anomaly_enabled():
         _count_anomaly()
     if _is_ours_to_judge(optimizer):
@@ -257,6 +258,8 @@ def _is_ours_to_judge(optimizer: Any) -> bool:
 def _step_post(optimizer: Any, number: int) -> None:
     Seen.stepping = None
     Seen.steps += 1
+    for key in [each for each, (alive, _, _) in Seen.written.items() if alive() is None]:
+        del Seen.written[key]
     Seen.written[id(optimizer)] = (calls.weakref.ref(optimizer), number, [calls._version(each) for each in _weights(optimizer)])
     forget(optimizer)
 
@@ -379,8 +382,9 @@ def _count_anomaly() -> None:
 
 def _forked() -> None:
     """A child's steps are its own."""
+    _inherited.append(dict(vars(Seen)))  # what lies on a device is the parent's to free
     Seen.__init__()  # type: ignore[misc]
-    window.clear()
+    window.forked()
 
 
 def _end() -> None:

@@ -219,22 +219,33 @@ class Reading:
             self.parts.append((numbers, call))
 
     def send(self) -> None:
-        places: dict[Any, list[Any]] = {}
-        for at, (numbers, _) in enumerate(self.parts):
-            for number, each in enumerate(numbers):
-                places.setdefault(each.device, []).append((each, at, number))
-        read: list[list[float]] = [[0.0] * len(numbers) for numbers, _ in self.parts]
-        left = [len(places)]
-        for group in places.values():
-            bus.defer(_stacked([each for each, _, _ in group]), lambda numbers, group=group: self._came(numbers, group, read, left))
+        flat = [each for numbers, _ in self.parts for each in numbers]
+        if not flat:
+            return
+        if len({each.device for each in flat}) == 1:
+            bus.defer(_stacked(flat), self._tell)
+        else:
+            self._send_by_device(flat)
 
-    def _came(self, numbers: list[float], group: list[Any], read: list[list[float]], left: list[int]) -> None:
-        for value, (_, at, number) in zip(numbers, group):
-            read[at][number] = value
-        left[0] -= 1
-        if not left[0]:
-            for (_, call), values in zip(self.parts, read):
-                call(values)
+    def _send_by_device(self, flat: list[Any]) -> None:
+        read, left = [0.0] * len(flat), [len(flat)]
+        for device in {each.device for each in flat}:
+            places = [at for at, each in enumerate(flat) if each.device == device]
+
+            def came(numbers: list[float], places: list[int] = places) -> None:
+                for at, number in zip(places, numbers):
+                    read[at] = number
+                left[0] -= len(places)
+                if not left[0]:
+                    self._tell(read)
+
+            bus.defer(_stacked([flat[at] for at in places]), came)
+
+    def _tell(self, numbers: list[float]) -> None:
+        at = 0
+        for part, call in self.parts:
+            call(numbers[at : at + len(part)])
+            at += len(part)
 
 
 def _stacked(numbers: list[Any]) -> Any:

@@ -45,7 +45,7 @@ def _before(scaler: Any, optimizer: Any) -> None:
     if not scaler.is_enabled():
         return
     nan.window.close()
-    nan.Seen.optimizers.add(id(optimizer))
+    nan.Seen.optimizers.add(optimizer)
     Scaler.steps_before = nan.Seen.steps
     nan.read_now(optimizer)
     if not isfinite(sum(nan.Seen.numbers)) and Scaler.held is None and nan.Seen.kind == "none":

@@ -98,6 +98,7 @@ class State:
 
 
 Window = State()
+_inherited: list[Any] = []
 
 
 def let_go() -> None:
@@ -178,6 +179,12 @@ def close() -> None:
     Window.is_open = False
     if Window.is_pushed:
         Window.is_pushed = not _remove()
+
+
+def forked() -> None:
+    """What lies on a device is the parent's to free; the mode is on the child's stack too."""
+    _inherited.append((Window.raw, Window.records, Window.tripped))
+    clear()
 
 
 def clear() -> None:
