@@ -83,6 +83,23 @@ for i in range(8):
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)  # <- here
     scaler.step(opt); scaler.update()
 """,
+    "clip_scaled by hand": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1)
+for i in range(12):
+    opt.zero_grad()
+    (512 * F.mse_loss(net(x), y)).backward()
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)  # <- here
+    for each in net.parameters():
+        each.grad.div_(512)
+    opt.step()
+""",
+    "anew_term": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1)
+for i in range(8):
+    weight = sum(each.abs().sum().item() for each in net.parameters())
+    penalty = torch.tensor(weight, requires_grad=True)  # <- here
+    opt.zero_grad(); (F.mse_loss(net(x), y) + 0.01 * penalty).backward(); opt.step()
+""",
     "clip_empty": """
 net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1)
 for i in range(8):
@@ -559,6 +576,25 @@ for i in range(16):
         net.zero_grad(); F.mse_loss(net(x + d), y).backward()
         d.data = (d + 0.1 * d.grad.sign()).clamp(-0.3, 0.3); d.grad.zero_()
     opt.zero_grad(); F.mse_loss(net(x + d.detach()), y).backward(); opt.step()
+""",
+    "noise after clipping, and by hand unscaled before": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1)
+for i in range(12):
+    opt.zero_grad(); (512 * F.mse_loss(net(x), y)).backward()
+    for each in net.parameters():
+        each.grad.div_(512)
+    nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+    for each in net.parameters():
+        each.grad.add_(0.01 * torch.randn_like(each))
+    opt.step()
+""",
+    "a penalty on a scale of one, and a trained temperature": """
+net = mlp(); heat = torch.zeros((), requires_grad=True); opt = torch.optim.SGD([*net.parameters(), heat], 0.05)
+for i in range(12):
+    scale = torch.tensor(1.0, requires_grad=True)
+    loss = F.mse_loss(net(x) * scale * heat.exp(), y)
+    slope, = torch.autograd.grad(loss, [scale], create_graph=True)
+    opt.zero_grad(); (loss + slope.pow(2) + 0.01 * heat).backward(); opt.step()
 """,
     "a search for the rate": """
 net = mlp(); opt = torch.optim.SGD(net.parameters(), 1e-6); sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda i: 1.3 ** i)

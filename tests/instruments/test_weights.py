@@ -74,6 +74,13 @@ own, found = net.state_dict(), torch.load(path)
 own.update({name: each for name, each in found.items() if name in own})
 net.load_state_dict(own)  # <- here
 """,
+    "a loop that copies nothing": """
+found = torch.load(saved({"state": {"module." + name: each for name, each in Net().state_dict().items()}, "epoch": 3}))  # <- here
+for name, each in net.named_parameters():
+    if name in found["state"]:
+        each.data.copy_(found["state"][name])
+train(net)
+""",
     "memory that nobody filled": """
 class Bare(nn.Module):
     def __init__(self):
@@ -108,6 +115,12 @@ net.load_state_dict(found, strict=False); train(net)
 path = saved(Net(out=5).state_dict()); own, found = net.state_dict(), torch.load(path)
 own.update({name: each for name, each in found.items() if name in own and each.shape == own[name].shape})
 net.load_state_dict(own); train(net)
+""",
+    "a loop that copies": """
+found = torch.load(saved({"state": {"module." + name: each for name, each in Net().state_dict().items()}}))["state"]
+for name, each in net.named_parameters():
+    each.data.copy_(found["module." + name])
+train(net)
 """,
     "a backbone of a larger state": """
 big = nn.ModuleDict({"enc": Net(), "dec": Net(), "more": Net()}); path = saved(big.state_dict())

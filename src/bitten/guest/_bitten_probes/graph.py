@@ -31,6 +31,11 @@ DIVERGED = 10.0
 LEAK = 100_000  # bytes a step
 
 
+TERMS = (1, 2, 4)
+"""Backward calls whose loss is taken apart."""
+SUMS = ("AddBackward0", "SubBackward0", "MulBackward0", "DivBackward0", "SumBackward0", "MeanBackward0", "StackBackward0")
+
+
 class Mark:
     """Dies with the graph node it is on."""
 
@@ -41,7 +46,8 @@ class Mark:
 
 
 class Now:
-    anew = backwards = 0
+    anew = backwards = terms = 0
+    term: Any = staticmethod(lambda: None)
     marks: list[Any] = []  # noqa: RUF012 - of one process
     kept = 0
     is_told = False
@@ -72,6 +78,8 @@ def _backward(tensors: Any) -> None:
     loss = tensors[0] if tensors else None
     if loss is None or not hasattr(loss, "grad_fn"):
         return
+    if Now.backwards in TERMS and loss.grad_fn is not None and loss.numel() == 1:
+        _look_for_term_made_anew(loss.grad_fn)
     if loss.grad_fn is None and loss.requires_grad and loss.numel() == 1 and type(loss).__name__ != "Parameter":
         _made_anew()
     if loss.numel() == 1 and loss.is_floating_point():
@@ -85,6 +93,25 @@ def _made_anew() -> None:
         backward, maker = report.here(), sources.only(ANEW)
         report.finding("optimizer", "anew", "The loss that backward runs on was made anew from a value and has no history: no gradient "
                        "reaches any parameter", {"optimizer.loss_history": "none", "also": [backward[0]] if maker[0] else []},
+                       maker if maker[0] else backward)
+
+
+def _look_for_term_made_anew(node: Any) -> None:
+    """A number that is added into the loss and is a trainable tensor of its own, another one each time: its gradient goes nowhere."""
+    waiting, found = [(node, 0)], None
+    while waiting and found is None:
+        each, depth = waiting.pop()
+        leaf = getattr(each, "variable", None)
+        if leaf is not None and leaf.numel() == 1 and type(leaf) is sys.modules["torch"].Tensor:
+            found = leaf
+        elif type(each).__name__ in SUMS and depth < 12:
+            waiting += [(below, depth + 1) for below, _ in each.next_functions if below is not None]
+    was, Now.term = Now.term(), weakref.ref(found) if found is not None else (lambda: None)
+    Now.terms = Now.terms + 1 if found is not None and found is not was else 0
+    if Now.terms == len(TERMS):
+        backward, maker = report.here(), sources.only(ANEW)
+        report.finding("optimizer", "anew_term", "A term of the loss was made anew from a value and has no history: its gradient reaches "
+                       "no parameter", {"optimizer.loss_history": "none of a term", "also": [backward[0]] if maker[0] else []},
                        maker if maker[0] else backward)
 
 
@@ -255,7 +282,8 @@ def _resident() -> int:
 def facts() -> dict[str, Any]:
     told: dict[str, Any] = {"optimizer.kept_graphs": Now.kept}
     if Now.backwards:
-        told["optimizer.loss_history"] = "none" if Now.anew == Now.backwards else "whole"
+        is_part = Now.terms == len(TERMS)
+        told["optimizer.loss_history"] = "none" if Now.anew == Now.backwards else "none of a term" if is_part else "whole"
     if len(Now.memory) >= 3 and all(size for _, size in Now.memory):
         (first, small), (last, big) = Now.memory[-2:]
         told["optimizer.memory_per_step"] = growth = (big - small) / (last - first)

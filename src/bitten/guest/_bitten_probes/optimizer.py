@@ -197,7 +197,7 @@ FACTS = {
         "misfires": "",
     },
     "optimizer.loss_history": {
-        "says": "whether the loss that backward runs on has a history: whole or none",
+        "says": "whether the loss that backward runs on has a history: whole, none, or none of a term",
         "unit": "",
         "threshold": "none, at the first three calls",
         "source": "ours",

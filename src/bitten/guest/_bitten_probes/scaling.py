@@ -1,7 +1,7 @@
 """Loss scaling and clipping, by the order of their calls: what is clipped or stepped on must have been unscaled before.
 
 A gradient scaler knows the stage of each optimizer itself (ready, unscaled, stepped); read beside each call of `clip_grad_*`, that says
-whether scaled gradients were clipped. A loss scaled by hand is not seen.
+whether scaled gradients were clipped. Of a loss scaled by hand only this is seen: gradients that shrink between clipping and step.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ patches: Any = hook.load("_bitten_patches")
 accumulation: Any = hook.load("_bitten_probes.accumulation")
 
 STREAK = 3
+SHRUNK = 16
+"""Times smaller at the step than after clipping: noise and averaging change a gradient by less."""
 NOWHERE = ("", "")
 
 
@@ -54,7 +56,7 @@ def install() -> None:
 def _torch(torch: Any) -> None:
     for owner in (torch.nn.utils, torch.nn.utils.clip_grad):
         for name in ("clip_grad_norm_", "clip_grad_value_"):
-            bus.wrap("optimizer", owner, name, _clip)
+            bus.wrap("optimizer", owner, name, _clip, _clipped)
 
 
 def _old_scaler(module: Any) -> None:
@@ -129,6 +131,50 @@ def _place_clip() -> None:
                {"optimizer.clip": "after step"}, Clip.where)
 
 
+class Shrunk:
+    """Gradients that were written to between clipping and step. Norms are asked for once that was seen."""
+
+    is_watched = False
+    state: Any = None
+    norm: Any = None
+    where = NOWHERE
+    steps = 0
+
+
+def _clipped(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
+    probe = _one_clipped()
+    if probe is None or Scaler.was_asked or Shrunk.steps < 0:
+        return
+    Shrunk.state = accumulation._state(probe)
+    if Shrunk.is_watched:
+        Shrunk.norm, Shrunk.where = probe.grad.detach().norm(), report.here()
+
+
+def _one_clipped() -> Any:
+    return next((probe for _, order in accumulation.orders() for probe in (order.probe(),)
+                 if probe is not None and probe.grad is not None and id(probe) in Clip.ids), None)
+
+
+def _look_whether_shrunk() -> None:
+    """Before a step that no scaler makes."""
+    state, norm, probe = Shrunk.state, Shrunk.norm, _one_clipped()
+    Shrunk.state = Shrunk.norm = None
+    if state is None or probe is None or accumulation._state(probe) == state:
+        return
+    Shrunk.is_watched = True
+    if norm is not None:
+        bus.defer(sys.modules["torch"].stack([norm, probe.grad.detach().norm()]).float(), _note_shrunk)
+
+
+def _note_shrunk(numbers: list[float]) -> None:
+    Shrunk.steps = Shrunk.steps + 1 if 0 < numbers[1] * SHRUNK < numbers[0] else -1
+    if Shrunk.steps == STREAK:
+        factor, Shrunk.steps = numbers[0] / numbers[1], -1
+        _found("clip_scaled", f"Gradients are clipped to {Clip.limit} and then divided by {factor:.4g}: they were still scaled when they "
+               "were clipped", {"optimizer.clip": "scaled gradients", "optimizer.loss_scale": factor,
+               "optimizer.clip_limit": _number(Clip.limit)}, Shrunk.where)
+
+
 def _scaler_step(args: Any, kwargs: Any) -> Any:
     scaler, optimizer = args[0], args[1] if len(args) > 1 else kwargs["optimizer"]
     accumulation.Skips.any = True
@@ -166,6 +212,8 @@ def _scaler_stepped(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
 
 def _step_pre(optimizer: Any, number: int) -> None:
     """A step by the optimizer itself, on gradients of a scaled loss."""
+    if not Scaler.is_stepping and Shrunk.state is not None:
+        _look_whether_shrunk()
     if Scaler.is_backward_scaled and not Scaler.is_stepping:
         scaler = next((each for each, _ in Scaler.live if each.is_enabled()), None)
         if scaler is not None and _stage(scaler, optimizer) == "READY":

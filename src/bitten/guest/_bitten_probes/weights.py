@@ -105,13 +105,17 @@ SAMPLE = 64
 HUGE, LARGE = 1e10, 1e4
 HASHED = 256 << 20  # bytes
 HALF = 0.5
+FEW = 5
 
 
 class File:
-    """What a torch.load gave."""
+    """What a torch.load gave: its names, with a sample of a few, for weights that a loop copies."""
 
-    def __init__(self, path: str, extras: tuple[str, ...]) -> None:
-        self.path, self.extras, self.where, self.is_used = path, extras, ("", ""), False
+    def __init__(self, path: str, extras: tuple[str, ...], where: tuple[str, str]) -> None:
+        self.path, self.extras, self.read, self.where, self.is_used = path, extras, where, ("", ""), False
+        self.shapes: dict[str, Any] = {}
+        self.samples: dict[str, Any] = {}
+        self.prefix = self.missed = ""
 
 
 class Taken:
@@ -191,10 +195,21 @@ def _file_read(given: Any, out: Any) -> None:
     if len(_files) < MOST and isinstance(out, (dict, list, tuple)):
         name = getattr(given, "name", given) if not hasattr(given, "__fspath__") else given
         Here.path = str(name) if isinstance(name, str) or hasattr(name, "__fspath__") else ""
-        file = File(Here.path, tuple(_extras(out)) if isinstance(out, dict) else ())
+        file = File(Here.path, tuple(_extras(out)) if isinstance(out, dict) else (), report.line(sys._getframe(1)))
         _files.append(file)
+        state = next((each for each in _states(out) if each), {})
+        file.shapes = {str(name): tuple(each.shape) for name, each in list(state.items())[:5000]}
+        file.samples = _sampled({str(name): each for name, each in state.items() if each.dim() > 1 and each.is_floating_point()}, FEW)
         for each in _tensors(out):
             _from_file.put(each, file)
+
+
+def _states(out: Any) -> Iterator[dict[Any, Any]]:
+    """The tensors by name: of the file itself, and of what lies in it."""
+    if isinstance(out, dict):
+        for each in (out, *list(out.values())[:100]):
+            if isinstance(each, dict):
+                yield {name: value for name, value in each.items() if type(name) is str and fingerprint.is_tensor(value)}
 
 
 def _extras(out: dict[Any, Any]) -> Iterator[str]:
@@ -248,15 +263,18 @@ def _saving(args: Any, kwargs: Any) -> None:
 
 def _own(module: Any) -> dict[str, Any]:
     """What its state has: buffers that are not kept with it are none of that."""
-    passing = {f"{path}.{name}".lstrip(".") for path, each in module.named_modules(remove_duplicate=False)
-               for name in getattr(each, "_non_persistent_buffers_set", ())}
+    passing = {
+        f"{path}.{name}".lstrip(".")
+        for path, each in module.named_modules(remove_duplicate=False)
+        for name in getattr(each, "_non_persistent_buffers_set", ())
+    }
     buffers = {name: each for name, each in module.named_buffers(remove_duplicate=False) if name not in passing}
     return {**dict(module.named_parameters(remove_duplicate=False)), **buffers}
 
 
-def _sampled(own: dict[str, Any]) -> dict[str, Any]:
+def _sampled(own: dict[str, Any], most: int = 1000) -> dict[str, Any]:
     torch = sys.modules["torch"]
-    chosen = [(name, each) for name, each in list(own.items())[:1000] if each.layout is torch.strided and each.device.type != "meta"]
+    chosen = [(name, each) for name, each in list(own.items())[:most] if each.layout is torch.strided and each.device.type != "meta"]
     return {name: each.detach().reshape(-1)[:SAMPLE].clone() for name, each in chosen}
 
 
@@ -361,6 +379,9 @@ def _first_call(module: Any, args: Any) -> None:
     _called.put(module, True)
     own = {name: each for name, each in _own(module).items() if each.device.type != "meta"}
     _ask_largest(module, [each for each in own.values() if each.is_floating_point() and each.numel() and each.requires_grad])
+    for file in _files:
+        if not file.is_used and not Here.loads and file.samples:
+            _look_whether_arrived(file, module, own)
     size = sum(each.numel() * each.element_size() for each in own.values())
     is_training = module.training and sys.modules["torch"].is_grad_enabled()
     if own and Here.served is None and not Here.steps and size <= HASHED and not is_training:
@@ -369,6 +390,20 @@ def _first_call(module: Any, args: Any) -> None:
             "weights.root": type(module).__name__,
             **({"weights.path": Here.path} if Here.path else {}),
         }
+
+
+def _look_whether_arrived(file: File, module: Any, own: dict[str, Any]) -> None:
+    """Of a file that no `load_state_dict` was given, and whose names would be this model's but for a prefix: has anything been copied?"""
+    match = matching.Match({name: tuple(each.shape) for name, each in own.items()}, file.shapes)
+    prefix = match.prefix() if not match.both else ""
+    bare = {name[len(prefix) - 1 :] if prefix[:1] == "-" else prefix[1:] + name: each for name, each in file.samples.items()}
+    now = _sampled({name: own[name] for name in bare if name in own})
+    if prefix and now:
+        is_there = any(
+            now[name].shape == bare[name].shape and sys.modules["torch"].allclose(now[name].float().cpu(), bare[name].float().cpu(), 1e-2)
+            for name in now
+        )
+        file.prefix, file.missed = (prefix, "" if is_there else type(module).__name__)
 
 
 def _ask_largest(module: Any, values: list[Any]) -> None:
@@ -389,6 +424,14 @@ def _judge_largest(name: str, where: tuple[str, str], largest: float) -> None:
 
 def _end() -> None:
     for file in _files:
+        if file.missed and not file.is_used and not Here.loads:
+            report.finding(
+                "weights",
+                f"unread {file.read[0]}",
+                f"Nothing of {file.path or 'the file'} is in {file.missed}, whose names it has but for the prefix `{file.prefix[1:]}`",
+                {"weights.matched": 0.0, "weights.prefix": file.prefix},
+                file.read,
+            )
         missing = [each for each in file.extras if each not in Here.restored]
         if file.is_used and missing and Here.steps:
             report.hint(
