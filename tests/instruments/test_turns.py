@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bitten.adapters import vocabulary
 from tests.instruments.stage import line_of, probed, probed_alone
 
 COPY = {"BITTEN_COPY": "1"}
@@ -25,6 +26,8 @@ print(w.item(), opt.param_groups[0]["lr"], opt.param_groups[0]["momentum"])
 def turned(tmp_path, source: str, *turns: str, **more):
     seen = probed(tmp_path, source, "turns", turns=turns, env=COPY, **more)
     assert seen.exit == 0 and seen.troubles == [], (seen.stderr, seen.troubles)
+    told = {name for each in seen.of("turns") for name in each.facts if "." in name and "warp" not in name}
+    assert told <= {*vocabulary._literal(vocabulary.FOLDER / "turns.py", "FACTS")}, told
     return seen
 
 
@@ -191,6 +194,8 @@ def test_overfitting_one_batch_hands_it_out_as_often_as_there_were_batches_and_l
 def test_one_batch_of_training_is_skipped(tmp_path):
     plain, seen = turned(tmp_path, LOADERS), turned(tmp_path, LOADERS, "skip=2")
     assert rows(seen) == rows(plain)[:2] + rows(plain)[3:] and seen.fact("turn.skip.times") == 1
+    later = turned(tmp_path, LOADERS, "skip=4")
+    assert rows(later) == rows(plain)[:4] + rows(plain)[5:], "the second of the second epoch"
 
 
 def test_labels_are_shuffled_among_their_rows_and_the_programs_own_random_numbers_stay(tmp_path):

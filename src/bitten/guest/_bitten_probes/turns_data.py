@@ -102,7 +102,7 @@ class Handing:
         return iterator
 
     def loader(self, iterator: Any) -> Any:
-        """Of the iterator that is about to hand out a batch; None where nobody saw it begin."""
+        """Of the iterator that is about to hand out a batch, or to end; None where nobody saw it begin."""
         known = self.owner.get(iterator)
         loader = known() if known is not None else None
         if loader is not None:
@@ -112,7 +112,7 @@ class Handing:
         return loader
 
     def counted(self, loader: Any) -> int:
-        """The number of the batch that is about to be handed out, from 0, over all epochs."""
+        """The number of the batch that was just fetched, from 0, over all epochs."""
         number = int(self.count.get(loader, 0))
         self.count[loader] = number + 1
         return number
@@ -137,7 +137,8 @@ def overfit(turn: Any) -> None:
     first: Any = weakref.WeakKeyDictionary()
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
-        out, loader = more(), handing.loader(iterator)
+        loader = handing.loader(iterator)
+        out = more()
         if loader is None:
             return out
         try:
@@ -167,9 +168,10 @@ def skip(turn: Any) -> None:
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
         loader = handing.loader(iterator)
-        if loader is not None and handing.counted(loader) == wanted and loader in handing.trains:
-            more()
-            turn.met()
+        out = more()
+        if loader is None or handing.counted(loader) != wanted or loader not in handing.trains:
+            return out
+        turn.met()
         return more()
 
     _on_loaders(lambda module: turns.answers(turn, module.DataLoader, "__iter__", handing.begins))

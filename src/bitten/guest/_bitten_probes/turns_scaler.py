@@ -122,7 +122,8 @@ def put_in_place(turn: Any) -> None:
     def in_torch(torch: Any) -> None:
         scaling = Scaling(turn, torch)
         turns.answers(turn, torch.amp.autocast_mode.autocast, "__init__", scaling.region)
-        turns.arguments(turn, torch.amp.grad_scaler.GradScaler, "scale", scaling.scaled)
+        theirs = sys.modules.get("torch.amp.grad_scaler") or sys.modules["torch.cuda.amp.grad_scaler"]  # before 2.3
+        turns.arguments(turn, theirs.GradScaler, "scale", scaling.scaled)
         turns.around(torch.autograd, "backward", scaling.backward)
         bus.listen("turns", step_pre=scaling.before, step_post=scaling.after)
 
