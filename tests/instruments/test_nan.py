@@ -104,7 +104,7 @@ def test_of_weights_that_grew_the_schedule_is_told_as_worth_reading(tmp_path):
     source = source.replace("    print(", "    sched.step()\n    print(").replace("range(6)", "range(12)")
     seen = probed(tmp_path, source, "nan")
     told = seen.findings[0].facts
-    assert told["nan.largest_weight"] > 1e3 < told["nan.lr"] and seen.troubles == []
+    assert told["nan.largest_weight"] > 1e3 < told["nan.lr"] and "weights had grown to" in told["says"] and seen.troubles == []
     assert f"main.py:{line_of(source, '# <- schedule')}" in told["also"]
 
 
@@ -232,3 +232,86 @@ for step in range(4):
     seen = probed(tmp_path, source, "nan")
     assert (seen.troubles, seen.stdout, seen.exit) == ([], probed(tmp_path, source).stdout, 0), seen.stderr
     assert seen.stdout.count("[]") == 4
+
+
+ODD = HEAD + """
+import copy, pickle
+from collections import namedtuple
+from dataclasses import dataclass
+@dataclass
+class Out:
+    logits: torch.Tensor
+    more: object = None
+class Dicts(Net):
+    def forward(self, batch, *, wanted=None):
+        out = super().forward(batch["x"])
+        return Out(out, (None, [out * 2])) if wanted is None else {"loss": (out - wanted).pow(2).mean(), "logits": out}
+def train(step, net, make=torch.optim.SGD, count=4, **more):
+    opt = make([each for each in net.parameters() if each.requires_grad], lr=0.01, **more)
+    for number in range(count):
+        opt.zero_grad()
+        loss = step(net, *batch(number))
+        loss.backward()
+        opt.step()
+        print(number, float(loss))
+print("dicts")
+train(lambda net, x, y: net({"x": x, "name": "a"}, wanted=y)["loss"], Dicts())
+train(lambda net, x, y: net({"x": x}).logits.pow(2).mean() + net({"x": x}).more[1][0].mean(), Dicts())
+print("sparse")
+bag = nn.Embedding(10, 4, sparse=True)
+train(lambda net, x, y: net(torch.arange(5)).pow(2).mean(), bag, torch.optim.SparseAdam)
+print("half")
+train(lambda net, x, y: net(x.bfloat16()).float().pow(2).mean(), Net().bfloat16())
+train(lambda net, x, y: (net(x.half()) * 3).float().pow(2).mean(), Net().half())
+print("complex")
+train(lambda net, x, y: net(x.to(torch.complex64)).abs().pow(2).mean(), nn.Linear(4, 2, dtype=torch.complex64))
+print("double", end=" ")
+train(lambda net, x, y: net(x.double()).pow(2).mean(), Net().double())
+print("penalty")
+def penalised(net, x, y):
+    x = x.clone().requires_grad_()
+    out = net(x)
+    slope, = torch.autograd.grad(out.sum(), x, create_graph=True)
+    return out.mean() + ((slope.norm(dim=-1) - 1) ** 2).mean()
+train(penalised, Net(nn.Tanh()))
+print("no batch, retained, frozen, shared")
+def twice(net, x, y):
+    loss = net(x).pow(2).mean()
+    loss.backward(retain_graph=True)
+    return loss
+train(twice, Net())
+net = Net()
+net.first.requires_grad_(False)
+net.head.weight = nn.Parameter(net.head.weight.detach().clone())
+train(lambda net, x, y: net(x[:1]).sum() * 0 + net(x[:0]).sum(), net)
+print("recurrent")
+train(lambda net, x, y: net(x.reshape(2, 4, 4))[0].mean(), nn.LSTM(4, 3, batch_first=True))
+print("inference")
+with torch.inference_mode():
+    for number in range(5):
+        print(net(batch(number)[0]).sum().item())
+net.eval()
+for number in range(20):  # a gradient is kept, and never asked for
+    print(net(batch(number)[0]).sum().item())
+copy.deepcopy(net), pickle.dumps(net), net.state_dict()
+kept = net(batch(0)[0])
+torch.save(kept, "kept.pt")
+print("raises")
+for number in range(3):
+    try:
+        net(torch.randn(3, 3))
+    except RuntimeError as error:
+        print(type(error).__name__)
+    try:
+        (net(batch(0)[0]).mean() + torch.zeros(3) @ torch.zeros(4)).backward()
+    except RuntimeError as error:
+        print(type(error).__name__)
+train(lambda net, x, y: net(x).mean(), net.requires_grad_(True))
+"""
+
+
+def test_odd_but_healthy_programs_run_the_same_and_give_no_finding(tmp_path):
+    plain, seen = probed(tmp_path, ODD), probed(tmp_path, ODD, "nan")
+    assert (plain.exit, plain.stderr.count("Error")) == (0, 0), plain.stderr
+    assert (seen.exit, seen.troubles, seen.stdout) == (0, [], plain.stdout), seen.stderr
+    assert (seen.findings, seen.fact("nan.kind")) == ([], "none") and seen.stderr.count("Warning") == plain.stderr.count("Warning")

@@ -62,6 +62,7 @@ def test_a_compiled_model_is_replayed_as_it_was_written_and_compiles_no_more_oft
     told = seen.findings[0].facts
     assert (told["nan.kind"], told["nan.op"], told["nan.module"]) == ("forward op", "log", "1")
     assert told["at"] == f"main.py:{line_of(COMPILED, '# <- op')}"
+    assert [each["text"].partition(":")[0] for each in seen.log.of("note")] == ["Sequential is compiled"]
 
 
 ACCELERATED = MODEL + """

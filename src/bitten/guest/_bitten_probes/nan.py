@@ -133,6 +133,7 @@ Seen = State()
 _anomaly_at = [("", "")]
 _schedulers: deque[Any] = deque(maxlen=16)
 _inherited: list[Any] = []
+_kinds: Any = calls.weakref.WeakSet()  # of outermost modules that were met
 
 
 class Loss:
@@ -187,9 +188,24 @@ def _root_pre(module: Any, args: Any) -> None:
         _look_now()
     if _only_looks() or (not Seen.optimizers and Seen.backwards >= UNSTEPPED):
         _drop()
+    if type(module) not in _kinds:
+        _note_closed(module)
     Seen.has_called = True
     Seen.calls.append(calls.Call(module, args))
     calls.drop_old(Seen.calls)
+
+
+def _note_closed(module: Any) -> None:
+    """Once a kind: what we can't look into, and how to run it so that we can."""
+    _kinds.add(type(module))
+    names = {each.__name__ for each in type(module).__mro__}
+    if "OptimizedModule" in names:
+        inner = type(getattr(module, "_orig_mod", module)).__name__
+        hook.emit("note", text=f"{inner} is compiled: no module inside it is seen while it runs, only what goes in and comes out; "
+                               "as it was written it runs with TORCHDYNAMO_DISABLE=1, or under the turn compile=off")
+    elif names & {"FullyShardedDataParallel", "FSDPModule"}:
+        hook.emit("note", text=f"{type(module).__name__} shards its weights over ranks: a step that goes bad is not replayed, "
+                               "so input, loss and gradients are told and no operation; on one rank without sharding it is")
 
 
 def _root_post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
@@ -303,8 +319,9 @@ def defer(optimizer: Any) -> None:
     terms: list[Any] = []
     found = window.terms()
     reading.add([each for each, _, _ in found], lambda numbers: terms.extend((*one[1:], number) for one, number in zip(found, numbers)))
+    step = bus.steps_of(optimizer) if optimizer is not None else bus.Now.step
     for call in [each for each in Seen.calls if each.numbers and each.read is None]:
-        reading.add(call.numbers, lambda numbers, call=call: _call_read(call, numbers, terms))
+        reading.add(call.numbers, lambda numbers, call=call: _call_read(call, step, numbers, terms))
     reading.send()
 
 
@@ -318,9 +335,9 @@ def _losses_read(numbers: list[float]) -> None:
     bus.Now.loss = numbers[-1]
 
 
-def _call_read(call: Any, numbers: list[float], terms: list[Any]) -> None:
+def _call_read(call: Any, step: int, numbers: list[float], terms: list[Any]) -> None:
     call.read, call.numbers = numbers, []
-    Seen.rows.append((bus.Now.step, call.labels, numbers, terms))
+    Seen.rows.append((step, call.labels, numbers, terms))
 
 
 # ---------------------------------------------------------------------------------------------- judging

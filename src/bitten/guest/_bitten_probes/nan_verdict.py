@@ -60,7 +60,13 @@ class Verdict:
         words["columns"] = f", columns {named['columns']}" if "columns" in named else ""
         words["file"] = f" from {named['checkpoint']}" if named.get("checkpoint") else ""
         end = f" ({named['chain']})" if "chain" in named else " (overflow)" if named.get("overflow") else ""
-        return f"step {self.facts['step']}: " + SAYS[self.facts["nan.kind"]].format(**words) + end + self._doubt()
+        return f"step {self.facts['step']}: " + SAYS[self.facts["nan.kind"]].format(**words) + end + self._grown() + self._doubt()
+
+    def _grown(self) -> str:
+        largest = self.facts.get("nan.largest_weight", 0.0)
+        if largest <= LARGE_WEIGHT:
+            return ""
+        return f"; weights had grown to {largest:.3g} at a learning rate of {self.facts.get('nan.lr', 0.0):.3g}"
 
     def _doubt(self) -> str:
         return "" if self.facts.get("nan.replayed", True) else "; a replay did not show it again, so this is what was seen from outside"
