@@ -209,4 +209,5 @@ def test_every_number_is_the_same_under_all_instruments(tmp_path, name):
 def test_a_number_that_is_not_the_same_is_seen(tmp_path):
     """A changed learning rate, which is what an instrument that touches the program would be like."""
     source = HEAD + PROGRAMS["an MLP with dropout, evaluated in between"]
-    assert shown(probed_alone(tmp_path, source, *names(), turns=("lr=1.0001",))) != alone(tmp_path, source)
+    changed = probed_alone(tmp_path, source, *names(), turns=("lr=1.0001",), env={"BITTEN_COPY": "1"})
+    assert shown(changed) != alone(tmp_path, source)
