@@ -106,6 +106,7 @@ def _maker(frame: FrameType | None) -> tuple[str, str] | None:
 
 
 def _note_return(frame: FrameType, value: Any) -> None:
-    if len(Seen.returned) < MANY:
+    is_plain = type(value) in (tuple, list, dict) or hasattr(type(value), "_fields")  # of others, reading may run the program's code
+    if len(Seen.returned) < MANY and (is_plain or outputs.is_plain(value)):
         for tensor in outputs.tensors(value):
             Seen.returned.setdefault(outputs.storage(tensor), (outputs.weak(tensor), report.line(frame)))

@@ -99,7 +99,10 @@ def follow_choice(tensor: Any, source: Output, doubt: Any = None) -> None:
 
 def of(tensor: Any) -> Output | None:
     """The output that this tensor is, or is a view of."""
-    return _outputs.get(storage(tensor)) if _outputs else None
+    try:
+        return _outputs.get(tensor.untyped_storage()._cdata) if _outputs else None
+    except Exception:  # no tensor, or none with memory: asked of each comparison, so that it must be quick
+        return None
 
 
 def tensors(nest: Any) -> list[Any]:

@@ -111,5 +111,5 @@ def _copied(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
 def _joined(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
     """Batches of outputs, one after the other."""
     parts = args[0] if args else kwargs.get("tensors")
-    if bus.depth() == 0 and type(parts) in (list, tuple) and parts and outputs.is_plain(parts[0]):
+    if type(parts) in (list, tuple) and parts and bus.depth() == 0:
         outputs.follow_copy(out, parts[0])
