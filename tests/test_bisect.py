@@ -138,8 +138,8 @@ def test_without_a_history_there_is_nothing_to_search(tmp_path):
 
 
 def test_an_interrupted_search_says_what_is_known_and_leaves_nothing_behind(tmp_path):
-    slow = MAIN + "\nimport os, time\nif 2 < COUNT < 9:\n    open(os.environ['MARK'], 'w').close()\n    time.sleep(300)\n"
-    project = history(tmp_path, [0.6] * 9 + [1.5] * 3, slow)
+    wait = "\nimport os, time\nif 0 < COUNT < 9 and 'MARK' in os.environ:\n    open(os.environ['MARK'], 'w').close()\n    time.sleep(300)\n"
+    project = history(tmp_path, [0.6] * 9 + [1.5] * 3, MAIN + wait)
     before, mark = state(project), tmp_path / "seen" / "mark"
     mark.parent.mkdir()
     words = ("bisect", "--good", "c0", "--repeat", "1", "--allow-write", str(mark.parent), *CMD)
@@ -149,5 +149,8 @@ def test_an_interrupted_search_says_what_is_known_and_leaves_nothing_behind(tmp_
     running.send_signal(signal.SIGINT)
     told, _ = running.communicate(timeout=20)
     assert running.returncode == 130 and "so far: the first bad commit is one of 11, at or before" in told
+    again = project.bitten("bisect", "--good", "c0", "--repeat", "1", "--allow-write", str(mark.parent), *CMD)
+    assert "going on from 2 commits that were tried before" in again.stderr and "the good end" not in again.stderr
+    assert "Change number 9" in again.stdout and not (project.root / ".bitten" / "bisect.json").exists()
     assert not [each for each in psutil.process_iter(["cwd", "cmdline"]) if str(project.root) == each.info["cwd"]]
     assert not list(Path(f"/var/tmp/bitten-{os.getuid()}").glob(f"{running.pid}-*")) and state(project) == before

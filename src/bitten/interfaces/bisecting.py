@@ -15,6 +15,8 @@ from bitten.steps.bisect import WORK, Bisection, Tried
 MARKS = {Outcome.GOOD: ("✓ good", "green"), Outcome.BAD: ("✗ bad", "red"), Outcome.SKIP: ("· skipped", "yellow")}
 SHOWN = 12
 """Files of a commit, and commits of which one is it, that are printed; their number is told."""
+MOST = 100
+"""Commits of which one is it that a script is given."""
 Told = Callable[[str], Commit]
 
 
@@ -97,7 +99,9 @@ def noise(found: Bisection) -> Iterator[str]:
 
 def plain(found: Bisection, told: Told) -> Mapping[str, object]:
     """As a script would read it."""
-    return {"first_bad": [_plain(each, told) for each in found.search.suspects], "is_over": found.search.is_over, "noisy": found.noisy,
+    suspects = found.search.suspects
+    return {"first_bad": [_plain(each, told) for each in suspects[:MOST]], "suspects": len(suspects),
+            "is_over": found.search.is_over, "noisy": found.noisy,
             "rates": {"good": found.rates.good, "bad": found.rates.bad, "alpha": found.rates.alpha, "beta": found.rates.beta},
             "expected": [str(each) for each in found.question.expected], "signature": found.signature,
             "tried": [{"commit": each.commit, "outcome": each.outcome.value, "end": each.end, "why": each.why,

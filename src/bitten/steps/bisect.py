@@ -6,7 +6,7 @@ and is skipped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 
@@ -74,9 +74,10 @@ class Bench:
 
 
 class Bisection:
-    """`search` and `tried` hold what is known so far, whenever it is interrupted."""
+    """`search` and `tried` hold what is known so far, whenever it is interrupted. What is `known` from before is not tried again."""
 
-    def __init__(self, question: Question, search: Search, good: str, bench: Bench) -> None:
+    def __init__(self, question: Question, search: Search, good: str, bench: Bench, known: Iterable[Tried] = ()) -> None:
+        self.known = {each.commit: each for each in known}
         self.question, self.search, self.good, self.bench = question, search, good, bench
         self.signature, self.rates = question.signature, sure()
         self.bad = search.bad
@@ -101,17 +102,26 @@ class Bisection:
 
     def _ends(self) -> Iterator[Tried]:
         """Both as often as it takes to learn their noise: a few times, and oftener where two runs differ."""
+        if self.bad in self.known and self.good in self.known:
+            yield from self._known_ends(self.known[self.bad], self.known[self.good])
+            return
         runs: dict[str, list[Look]] = {"bad": [], "good": []}
         for done in range(self.question.repeat):
             for end, commit in (("bad", self.bad), ("good", self.good)):
                 runs[end].append(self._end(end, commit, done))
-            if done + 1 == min(LOOKS, self.question.repeat):
-                self.noisy = is_noisy(*([(each.outcome, each.value) for each in looks] for looks in runs.values()))
-                if not self.noisy:
-                    break
+            if done + 1 == min(LOOKS, self.question.repeat) and not self._is_noisy(runs):
+                break
         self._judge(runs)
         yield Tried(self.bad, Outcome.BAD, tuple(runs["bad"]), "bad")
         yield Tried(self.good, Outcome.GOOD, tuple(runs["good"]), "good")
+
+    def _known_ends(self, bad: Tried, good: Tried) -> Iterator[Tried]:
+        self.signature = self.signature or ("" if self.question.expected else str(bad.looks[0].value))
+        self._judge({"bad": list(bad.looks), "good": list(good.looks)})
+        yield from (bad, good)
+
+    def _is_noisy(self, runs: Mapping[str, Sequence[Look]]) -> bool:
+        return is_noisy(*([(each.outcome, each.value) for each in looks] for looks in runs.values()))
 
     def _end(self, end: str, commit: str, done: int) -> Look:
         look = self._look(commit, f"the {end} end, run {done + 1}")
@@ -128,12 +138,15 @@ class Bisection:
         if all(good):
             raise BadInput("bisect-good-is-bad", f"The good end is bad too: {_told(runs['good'])}.", "It was broken before.",
                            "name an older one:  bitten bisect --good REV …")
+        self.noisy = self._is_noisy(runs)
         if self.noisy:
             self.rates = rates_of(good, bad, self.question.alpha, self.question.beta)
 
     # ------------------------------------------------------------------------------------------ one commit
 
     def _decided(self, commit: str) -> Tried:
+        if commit in self.known:
+            return self.known[commit]
         looks: list[Look] = []
         while True:
             looks.append(self._look(commit, self._where(len(looks))))
@@ -193,3 +206,15 @@ def _told(looks: Sequence[Look]) -> str:
     values = dict.fromkeys(str(each.value if not isinstance(each.value, tuple) else ", ".join(map(str, each.value))) for each in looks)
     return "; ".join(values)
 
+
+
+def plain(tried: Tried) -> dict[str, Json]:
+    """As JSON holds it."""
+    looks = [[each.outcome.value, list(each.value) if isinstance(each.value, tuple) else each.value, each.why] for each in tried.looks]
+    return {"commit": tried.commit, "outcome": tried.outcome.value, "end": tried.end, "looks": looks}
+
+
+def from_plain(told: Mapping[str, Json]) -> Tried:
+    """Raises: KeyError, TypeError, ValueError for what is none."""
+    looks = (Look(Outcome(outcome), tuple(value) if isinstance(value, list) else value, why) for outcome, value, why in told["looks"])
+    return Tried(str(told["commit"]), Outcome(told["outcome"]), tuple(looks), str(told["end"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -17,7 +19,7 @@ from bitten.core.trouble import BadInput
 from bitten.interfaces import bisecting
 from bitten.interfaces.commands import options
 from bitten.interfaces.wiring import House, instruments
-from bitten.steps.bisect import WORK, Bench, Bisection, Question
+from bitten.steps.bisect import WORK, Bench, Bisection, Question, Tried, from_plain, plain
 
 SEVERAL = 1
 """Exit code when skipped commits leave more than one."""
@@ -56,15 +58,22 @@ def bisect(
     question = _question(house, command, tuple(map(parse, expected)), (alpha, beta), repeat, timeout)
     search, good = _search(house, goods, bad, first_parent)
     bench = Bench(house.history, house.copies, house.person.progress, allowed)
-    found = Bisection(question, search, good, bench)
+    tries = house.tries(_about(house, question, search, good, first_parent))
+    known = _known(tries.known())
+    found = Bisection(question, search, good, bench, known)
     ends = f"{_short(house, found.bad)} and {_short(house, good)}"
     house.say(f"{len(search.suspects)} commits, about {search.tries} to try after the two ends: {ends}")
+    if known:
+        house.say(f"going on from {len(known)} commits that were tried before")
     try:
         for each in found.walk():
+            tries.keep(plain(each))
             house.say(_line(house, each.commit, each.outcome.value, each.why))
     except KeyboardInterrupt:
         _tell(house, found, as_json)
+        house.say("the same command goes on from here")
         raise
+    tries.forget()
     _tell(house, found, as_json)
     return 0 if len(found.search.suspects) == 1 else SEVERAL
 
@@ -84,6 +93,21 @@ def _question(house: House, typed: tuple[str, ...], expected: tuple[Prediction, 
     signature = str(case.failure.facts.get("signature", "")) if case and is_its and not expected and not known else ""
     armed = instruments_for((*expected, *known), [each.name for each in instruments()])
     return Question(command, expected or known, signature, *errors, repeat, timeout, tuple(armed))
+
+
+def _about(house: House, question: Question, search: Search, good: str, first_parent: bool) -> list[object]:
+    """What makes it the same search."""
+    command = question.command
+    bad = house.repo.snapshot() if search.bad == WORK else search.bad
+    return [list(command.argv), command.cwd, [str(each) for each in question.expected], question.signature, question.alpha, question.beta,
+            question.repeat, question.timeout, bad, good, len(search.parents), first_parent]
+
+
+def _known(told: Sequence[Mapping[str, object]]) -> list[Tried]:
+    """Nothing of what can't be read: it is tried anew."""
+    with suppress(KeyError, TypeError, ValueError):
+        return [from_plain(each) for each in told]
+    return []
 
 
 def _open_case(house: House) -> Case | None:

@@ -26,7 +26,7 @@ from .open_case import OpenCase
 from .single import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bitten.adapters.copies import Copies
     from bitten.adapters.handing_on.spools import Left
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from bitten.adapters.runs.runner import HereRunner
     from bitten.adapters.sizes import Tidied
     from bitten.adapters.surroundings.survey import Survey
+    from bitten.adapters.tries import Tries
     from bitten.core.recording import Recording
 
 # ruff: noqa: PLC0415 - as in open_case
@@ -133,6 +134,12 @@ class House:
         from bitten.adapters.copies import Copies
 
         return Copies(self.root, self.root, self.knowledge.probe_paths(), redact)
+
+    def tries(self, about: Sequence[object]) -> Tries:
+        """What a search that was killed had tried already."""
+        from bitten.adapters.tries import Tries
+
+        return Tries(self.root, about)
 
     @cached_property
     def history(self) -> GitHistory:
