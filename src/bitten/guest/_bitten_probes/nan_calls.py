@@ -28,12 +28,13 @@ LARGE = 1 << 22
 Line = "tuple[CodeType, int]"
 
 torch: Any = None
+CPU: Any = None
 _writers: Any = weakref.WeakSet()
 
 
 def install(framework: Any) -> None:
-    global torch  # noqa: PLW0603 - known once it is there
-    torch = framework
+    global torch, CPU
+    torch, CPU = framework, framework.device("cpu")
 
 
 def tensors(nest: Any, depth: int = 4) -> Iterator[Any]:
@@ -222,7 +223,10 @@ class Reading:
         flat = [each for numbers, _ in self.parts for each in numbers]
         if not flat:
             return
-        if len({each.device for each in flat}) == 1:
+        devices = {each.device for each in flat}
+        if devices == {CPU}:
+            self._tell([each.item() for each in flat])  # nothing to wait for, so a vector would only cost
+        elif len(devices) == 1:
             bus.defer(_stacked(flat), self._tell)
         else:
             self._send_by_device(flat)
