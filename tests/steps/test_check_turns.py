@@ -149,6 +149,16 @@ def test_a_probe_that_is_an_instrument_is_armed_in_the_shared_run():
     assert found.verdict is Verdict.SUPPORTS and room.asked[0]["instruments"] == ["nan"]
 
 
+def test_an_instrument_that_finds_nothing_on_the_fix_speaks_of_the_whole_run():
+    wanted = Hypothesis("h1", "numbers are bad", "-", Check(parse('nan.kind == "loss"'), parse('nan.kind == "none"'), probes=("nan",)), "-")
+    bad = replace(BROKEN, sightings=(Sighting("nan", "train.py:step", NAN, finding=True), Sighting("nan", "", {"nan.kind": "loss"})))
+    known, _ = asked(wanted, bad)
+    again, _ = asked(wanted, ran(0, HEALTHY, 20), on_base=False, known=known)
+    assert (known.place, again.place, again.verdict) == ("train.py:step", "", Verdict.REFUTES)
+    proof = nouns.verification(again=nouns.evidence(rows=128, run=nouns.FINE, place=""))
+    assert proof.again.place == ""
+
+
 @pytest.mark.parametrize(
     "text", ["warp=1", "lr=0", "lr=-1", "lr=x", "lr", "autocast=on", "workers=-1", "skip=0", "threads=0", "overfit=two", ""])
 def test_a_turn_that_there_is_not_is_refused(text):

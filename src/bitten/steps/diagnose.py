@@ -61,7 +61,7 @@ def evidence_at_hand(hypothesis: Hypothesis, failure: Failure) -> Evidence | Non
 def sighting(check: Check, sightings: Iterable[Sighting], place: str = "") -> Sighting | None:
     """What the check's probes saw that speaks of its fact: a finding before a healthy call, and at `place` before elsewhere."""
     fits = [each for each in sightings if each.probe in check.probes and each.facts.get(check.supports_if.fact) is not None]
-    return max(fits, key=lambda each: (each.place == place, each.finding, each.calls), default=None)
+    return max(fits, key=lambda each: (bool(place) and each.place == place, each.finding, each.calls), default=None)
 
 
 def facts_for(check: Check, facts: Facts, seen: Sighting | None) -> Mapping[str, object]:
