@@ -42,7 +42,7 @@ def walked(parents, bad, culprit, broken=frozenset()):
 
 
 @given(histories())
-@settings(max_examples=300)
+@settings(max_examples=200, deadline=None)
 def test_the_first_bad_commit_is_found_in_any_history(history):
     parents, bad, culprit, _ = history
     search, _ = walked(parents, bad, culprit)
@@ -50,7 +50,7 @@ def test_the_first_bad_commit_is_found_in_any_history(history):
 
 
 @given(histories())
-@settings(max_examples=300)
+@settings(max_examples=200, deadline=None)
 def test_commits_that_do_not_run_leave_a_few_of_which_one_is_it(history):
     parents, bad, culprit, broken = history
     search, _ = walked(parents, bad, culprit, broken)
