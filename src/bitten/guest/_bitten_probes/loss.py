@@ -111,6 +111,7 @@ class Now:
 
 
 _sites: dict[tuple[Any, int, str], Site] = {}
+_by_hand: dict[tuple[str, str], Site] = {}
 _waiting: list[Suspect] = []
 _suspected: set[tuple[str, str]] = set()
 _kinds: list[str] = []
@@ -280,12 +281,27 @@ def _is_nan(value: Any) -> bool:
 def _backward(tensors: tuple[Any, ...]) -> None:
     Now.backwards += 1
     if Now.is_looking:
-        _resolve(None, None)
+        for site in (None, *_by_hand.values()):
+            _resolve(site, None)
+    with bus.quiet():
+        _look_by_hand(tensors)
     if ("broadcast", "") not in _suspected:
         wrong = next((each for each in map(loss_graph.outer, tensors) if each is not None), None)
         if wrong is not None:
             _suspected.add(("broadcast", ""))
             _waiting.append(Suspect(None, wrong, {}, report.here()))
+
+
+def _look_by_hand(tensors: tuple[Any, ...]) -> None:
+    """A difference that the program squares itself, as if it were a loss's."""
+    found = next((each for each in map(loss_graph.written_out, tensors) if each is not None), None)
+    if found is not None:
+        where = report.here()
+        if where not in _by_hand and len(_by_hand) < MOST_SITES:
+            _by_hand[where] = Site(loss_look.BY_HAND, where)
+        if where in _by_hand:
+            given, target = found
+            _look_at(_by_hand[where], given, target, {})
 
 
 def _batch(iterator: Any, loader: Any, data: Any) -> None:
@@ -296,14 +312,14 @@ def _batch(iterator: Any, loader: Any, data: Any) -> None:
 def _forked() -> None:
     loss_cause.end()
     Now.calls, Now.backwards, Now.is_looking = 0, 0, False
-    for each in (_sites, _waiting, _suspected, _kinds):
+    for each in (_sites, _by_hand, _waiting, _suspected, _kinds):
         each.clear()
 
 
 def _end() -> None:
     loss_cause.end()
     _tell_waiting()
-    for site in [each for each in _sites.values() if each.look is not None][:LAST_WORDS]:
+    for site in [each for each in (*_sites.values(), *_by_hand.values()) if each.look is not None][:LAST_WORDS]:
         report.fact("loss", f"{site.name} {site.where[0]}", _facts(site), site.where)
         for wrong in loss_rules.at_end(site):
             _tell(Suspect(site, wrong, _facts(site), site.where))

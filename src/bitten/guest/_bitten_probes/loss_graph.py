@@ -1,6 +1,6 @@
-"""A loss written out by hand in which every prediction met every target: a difference of the model's very output that is [N, N].
+"""A loss written out by hand: the difference of an output and its target, and one in which every prediction met every target.
 
-Only the nodes between the loss and the output tell of it; the line is found by watching differences from then on.
+Only the nodes between the loss and the output tell of it. Of a difference that is [N, N] the line is found by watching from then on.
 """
 
 from __future__ import annotations
@@ -53,6 +53,35 @@ def outer(loss: Any) -> Any:
     says = (f"The output {loss_rules.text(shape)} minus a target of another number of dimensions is broadcast to {loss_rules.text(whole)}: "
             "every prediction is compared with every target, not with its own.")  # fmt: skip
     return loss_rules.Wrong("broadcast", says)
+
+
+def written_out(loss: Any) -> tuple[Any, Any] | None:
+    """The output and the target of a square or absolute difference, where the graph has kept both."""
+    if not _output or getattr(loss, "grad_fn", None) is None:
+        return None
+    for node in loss_made.nodes(loss, NEAR):
+        inner = node.next_functions[0][0] if node.next_functions else None
+        if str(node.name()).startswith(("Pow", "Abs", "Mul")) and inner is not None and str(inner.name()).startswith("Sub"):
+            try:
+                found = _sides(node, inner)
+            except RuntimeError:  # an earlier backward has let go of what this node had kept
+                found = None
+            if found is not None:
+                return found
+    return None
+
+
+def _sides(node: Any, minus: Any) -> tuple[Any, Any] | None:
+    sides = [each for each, _ in minus.next_functions]
+    if len(sides) != 2 or sides.count(None) != 1:
+        return None
+    maker = loss_made.maker(next(each for each in sides if each is not None))
+    output, difference = getattr(maker, "_saved_result", None), getattr(node, "_saved_self", None)
+    if output is None or difference is None or output.numel() != difference.numel():
+        return None
+    with sys.modules["torch"].no_grad():
+        shaped = output.detach().reshape(difference.shape)
+        return output, (shaped - difference if sides[1] is None else shaped + difference).reshape(output.shape)
 
 
 def _is_difference(node: Any, output: int) -> bool:

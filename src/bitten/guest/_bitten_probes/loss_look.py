@@ -16,7 +16,8 @@ loss_made: Any = hook.load("_bitten_probes.loss_made")
 outputs: Any = hook.load("_bitten_probes.root_outputs")
 
 OVER_CLASSES = ("cross_entropy", "nll_loss", "log_softmax", "ctc_loss", "kl_div", "multi_margin_loss", "multilabel_margin_loss")
-REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+BY_HAND = "hand-written loss"
+REGRESSION = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", BY_HAND)
 MOST_NUMBERS = 1 << 18
 NUMBERS = ("low", "high", "sum_low", "sum_high", "exp_low", "exp_high", "target_low", "target_high", "beyond", "ignored",
            "target_sum_low", "target_sum_high")  # fmt: skip

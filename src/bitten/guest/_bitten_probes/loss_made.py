@@ -57,17 +57,17 @@ def shape_of(node: Any) -> tuple[int, ...]:
 
 def made(tensor: Any) -> Made:
     """What made these values, past all that only handed them on."""
-    node = tensor.grad_fn
+    node = maker(tensor.grad_fn)
+    return Made(node, node is not None and _is_bias(node) and _is_product(node.next_functions[0][0]))
+
+
+def maker(node: Any) -> Any:
+    """The node that made the values which this one hands on."""
     for _ in range(FAR):
-        if node is None or not node.next_functions:
+        if node is None or _name(node) not in SAME_VALUES or not node.next_functions:
             break
-        if _name(node) in SAME_VALUES:
-            node = next((each for each, _ in node.next_functions if each is not None), None)
-        elif _is_bias(node):
-            return Made(node, _is_product(node.next_functions[0][0]))
-        else:
-            break
-    return Made(node)
+        node = next((each for each, _ in node.next_functions if each is not None), None)
+    return node
 
 
 def _is_bias(node: Any) -> bool:
@@ -97,7 +97,10 @@ def nodes(tensor: Any, most: int = MOST) -> Iterator[Any]:
 
 def embedded(tensor: Any) -> list[tuple[Any, Any]]:
     """(node, ids) of each trained embedding behind a tensor."""
-    return [(node, node._saved_indices) for node in nodes(tensor) if _name(node) == "Embedding"]
+    try:
+        return [(node, node._saved_indices) for node in nodes(tensor) if _name(node) == "Embedding"]
+    except RuntimeError:  # an earlier backward has let go of them
+        return []
 
 
 def sees_no_later(out: Any, node: Any, ids: Any) -> bool | None:
