@@ -10,6 +10,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 def missing_value() -> None:
@@ -147,6 +148,78 @@ def compiled_for_each_size() -> None:
         print("sum", compiled(torch.ones(size)).sum().item())
 
 
+def shuffled_alike() -> None:
+    """A loader that shuffles begins each pass with the same seed."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    model, again = torch.nn.Linear(4, 2), torch.Generator()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    samples: Any = torch.randn(40, 4)
+    loader: Any = torch.utils.data.DataLoader(samples, batch_size=8, shuffle=True, generator=again)
+    for _ in range(3):
+        again.manual_seed(1)
+        for x in loader:  # <- batches
+            optimizer.zero_grad()
+            loss: Any = model(x).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+        print("loss", loss.item())
+
+
+class Noisy:
+    """Samples with noise from a generator that each worker gets a copy of."""
+
+    def __init__(self) -> None:
+        import random  # noqa: PLC0415 - as above
+
+        self.rng = random.Random(0)  # <- seeds
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, at: int) -> list[float]:
+        return [at + self.rng.random(), self.rng.random()]
+
+
+def noise_copied_into_workers() -> None:
+    """Two workers draw the same noise."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    samples: Any = Noisy()
+    for pair in torch.utils.data.DataLoader(samples, batch_size=5, num_workers=2):
+        optimizer.zero_grad()
+        loss: Any = model(torch.stack(pair, 1).float()).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        print("loss", loss.item())
+
+
+def end_that_is_padding() -> None:
+    """The mark that ends each text pads too, and where it stands no label counts."""
+    import torch  # noqa: PLC0415 - as above
+
+    torch.manual_seed(0)
+    pad = end = 9  # <- tokens
+    texts: Any = [[*torch.randint(0, 9, (3 + at % 4,)).tolist(), end] for at in range(40)]
+
+    def collate(some: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        ids = torch.tensor([text + [pad] * (8 - len(text)) for text in some])[:, : max(map(len, some))]
+        return ids, ids.masked_fill(ids == pad, -100)
+
+    table = torch.nn.Embedding(10, 10)
+    optimizer = torch.optim.SGD(table.parameters(), lr=0.1)
+    for ids, labels in torch.utils.data.DataLoader(texts, batch_size=8, collate_fn=collate):
+        optimizer.zero_grad()
+        loss: Any = torch.nn.functional.cross_entropy(table(ids)[:, :-1].transpose(1, 2), labels[:, 1:])
+        loss.backward()
+        optimizer.step()
+        print("loss", loss.item())
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "nan": missing_value,
     "optimizer": accumulation_thrown_away,
@@ -156,6 +229,9 @@ FAULTS: dict[str, Callable[[], None]] = {
     "metrics": choice_over_the_batch,
     "mode": left_in_eval,
     "tables": carried_through_folds,
+    "batches": shuffled_alike,
+    "seeds": noise_copied_into_workers,
+    "tokens": end_that_is_padding,
 }
 
 
