@@ -596,6 +596,20 @@ for i in range(12):
     slope, = torch.autograd.grad(loss, [scale], create_graph=True)
     opt.zero_grad(); (loss + slope.pow(2) + 0.01 * heat).backward(); opt.step()
 """,
+    "first all, then the head alone": """
+def train(net):
+    steps(net, torch.optim.SGD(net.parameters(), 0.1))
+net = mlp(); train(net)
+steps(net, torch.optim.SGD(net[2].parameters(), 0.1), 40)
+""",
+    "trained, and then adapted by its normalisation alone": """
+def train(net):
+    steps(net, torch.optim.SGD(net.parameters(), 0.1))
+net = nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 2)); train(net)
+for each in (net, copy.deepcopy(net)):
+    each.requires_grad_(False)[1].requires_grad_(True)
+    steps(each, torch.optim.SGD(each[1].parameters(), 0.01), 12)
+""",
     "a search for the rate": """
 net = mlp(); opt = torch.optim.SGD(net.parameters(), 1e-6); sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda i: 1.3 ** i)
 state = copy.deepcopy(net.state_dict())

@@ -38,7 +38,7 @@ class Record:
     def __init__(self, name: str, root: str, where: tuple[str, str], also: tuple[str, str], kind: str) -> None:
         self.name, self.root, self.where, self.also, self.kind = name, root, where, also, kind
         self.looks = self.with_gradient = self.frozen = self.unheld = self.in_evaluation = 0
-        self.is_late = self.is_loaded = self.is_matrix = False
+        self.is_late = self.is_filled = self.is_matrix = False
         self.norms: list[float] = []
 
     @property
@@ -63,6 +63,7 @@ _every_root: list[Root] = []
 _optimizers: Any = held.Weak(64)
 _records: Any = held.Weak(RECORDS)
 _every: list[Record] = []
+_trained: Any = held.Weak(20_000)
 _made: Any = held.Weak(20_000)
 _order = [0]
 _lines: Any = held.Weak(20_000)
@@ -194,6 +195,8 @@ def _is_trained(module: Any) -> bool:
 def _count(kept: Root, each: Any, is_held: bool) -> None:
     kept.size += each.numel()
     kept.held += is_held
+    if is_held and each.requires_grad and _trained.get(each) is None:
+        _trained.put(each, True)
     kept.trainable += each.requires_grad
     kept.frozen_size += 0 if each.requires_grad else each.numel()
     if each.dim() > 1:
@@ -212,8 +215,13 @@ def _noted(kept: Root, module: Any, name: str, each: Any, holders: dict[int, Any
     record.unheld += id(each) not in holders
     record.in_evaluation += not module.training
     born = _made.get(module)
-    record.is_late, record.is_loaded, record.is_matrix = born is not None and born[0] > late, loads.has(each), each.dim() > 1
+    record.is_late, record.is_filled, record.is_matrix = born is not None and born[0] > late, _is_filled(each), each.dim() > 1
     return record
+
+
+def _is_filled(each: Any) -> bool:
+    """Whether its values are more than those it was made with: loaded, or trained by an optimizer before."""
+    return loads.has(each) or _trained.get(each) is not None
 
 
 def _record(kept: Root, module: Any, name: str, each: Any, holder: tuple[str, str], is_registered: bool) -> Record:
@@ -346,7 +354,7 @@ def _maker_of(record: Record) -> tuple[str, str]:
 def _judge_unregistered(mine: list[Record]) -> None:
     Told.unregistered = len(mine)
     if mine:
-        is_meant = all(each.is_loaded or each.in_evaluation for each in mine)
+        is_meant = all(each.is_filled or each.in_evaluation for each in mine)
         tell = report.hint if is_meant else report.finding
         tell("optimizer", "unregistered", f"{_names(mine)} of {mine[0].root} are kept in a plain list, dict or attribute: its parameters() "
              "doesn't know them, no optimizer holds them, and they never change", {"optimizer.unregistered": len(mine),
@@ -363,7 +371,7 @@ def _judge_unheld(mine: list[Record]) -> None:
     if late is not None:
         report.finding("optimizer", "unheld", says + ": their layer was put in place after the optimizer had taken its list",
                        {**facts, "also": [maker[0]]}, late.where)
-    elif not loads.any_seen() and not any(each.in_evaluation for each in mine) and any(each.is_matrix for each in mine):
+    elif not loads.any_seen() and not any(each.in_evaluation or each.is_filled for each in mine) and _is_made_here(mine):
         report.finding("optimizer", "unheld", says + ": they keep their first, random values", facts, maker)
     else:
         report.hint("optimizer", "unheld", says, facts, maker)
@@ -374,6 +382,11 @@ def strangers() -> list[tuple[str, str]]:
     if not _every_root or "deepspeed" in sys.modules:
         return []
     return [where for where, (count, with_gradient) in _strangers.items() if count >= LOOKS and not with_gradient]
+
+
+def _is_made_here(mine: list[Record]) -> bool:
+    """Weights of layers that the program made; a deep copy has no birthplace."""
+    return any(each.is_matrix and each.where[0] for each in mine)
 
 
 def _judge_strangers() -> None:
@@ -395,12 +408,12 @@ def _judge_frozen(root: Root) -> None:
     """The last layer is frozen, though nothing has loaded it, and something else trains."""
     Told.frozen_share = share = max(Told.frozen_share, root.frozen_size / max(1, root.size))
     last = root.last
-    if last is None or last.frozen != last.looks or not root.trainable or last.is_loaded:
+    if last is None or last.frozen != last.looks or not root.trainable or last.is_filled:
         return
     facts = {"optimizer.frozen_share": round(share, 4), "optimizer.frozen_layer": last.name}
     where, line = (root.makers or [NOWHERE])[0], sources.only(FREEZING)
     says = f"{100 * share:.1f} % of {root.name}'s parameters are frozen, and with them {last.name}, the last layer"
-    is_all = root.frozen_matrices == root.matrices and not loads.any_seen()
+    is_all = root.frozen_matrices == root.matrices and not loads.any_seen() and last.where[0]  # a deep copy has no birthplace
     if is_all or root.loaded_matrices * 2 >= root.matrices > 0:
         report.finding("optimizer", "frozen", says + ", which nothing has loaded: it stays random",
                        {**facts, "also": [where[0]] if line[0] else []}, line if line[0] else where)
