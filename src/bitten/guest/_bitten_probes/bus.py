@@ -129,13 +129,12 @@ def settle() -> None:
         return
     pending = _pending[:]
     _pending.clear()
-    cat = getattr(torch.cat, "__wrapped__", torch.cat)  # an instrument may listen to the program's own
     by_device: dict[Any, list[tuple[Any, Callable[[list[float]], None]]]] = {}
     for each in pending:
         by_device.setdefault(each[0].device, []).append(each)
     for group in by_device.values():
-        with torch.no_grad():
-            numbers = (cat([vector for vector, _ in group]) if len(group) > 1 else group[0][0]).tolist()
+        with torch.no_grad(), quiet():  # an instrument may listen to the program's own reads
+            numbers = (torch.cat([vector for vector, _ in group]) if len(group) > 1 else group[0][0]).tolist()
         at = 0
         for vector, call in group:
             size = vector.shape[0]
