@@ -92,7 +92,8 @@ def _question(house: House, typed: tuple[str, ...], expected: tuple[Prediction, 
     known = case.expected if case and is_its and not expected and case.failure.missed else ()
     signature = str(case.failure.facts.get("signature", "")) if case and is_its and not expected and not known else ""
     armed = instruments_for((*expected, *known), [each.name for each in instruments()])
-    return Question(command, expected or known, signature, *errors, repeat, timeout, tuple(armed))
+    patience = timeout or house.settings.timeout or None
+    return Question(command, expected or known, signature, *errors, repeat, patience, tuple(armed))
 
 
 def _about(house: House, question: Question, search: Search, good: str, first_parent: bool) -> list[object]:
