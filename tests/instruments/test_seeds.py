@@ -146,6 +146,17 @@ for _ in range(25):
     assert (seen.fact("seeds.python_seeded"), seen.fact("seeds.deterministic")) == (True, False)
 
 
+def test_watched_functions_go_to_a_worker_by_pickle(tmp_path):
+    seen = _seen(tmp_path, """
+import json
+import pickle
+for each in (random.seed, np.random.seed, np.random.default_rng, torch.manual_seed, torch.load, torch.save, json.loads, pickle.loads):
+    assert pickle.loads(pickle.dumps(each)) is each, each
+print(pickle.loads(pickle.dumps([1, 2])), json.loads(json.dumps({"a": 1})))
+""")  # fmt: skip
+    assert seen.stdout == "[1, 2] {'a': 1}\n"
+
+
 NAMES = """
 import os
 

@@ -96,7 +96,8 @@ FACTS = {
     },
     "batches.label_turns": {
         "says": "how often the label changed from one sample to the next", "unit": "times",
-        "threshold": "a hint at no more than the classes", "source": "ours: sorted labels change once a class", "misfires": "",
+        "threshold": "a hint at no more than the classes", "source": "ours: sorted labels change once a class",
+        "misfires": "a stream that comes so by nature",
     },
     "batches.phase": {
         "says": "whether the calls had gradients and training mode", "unit": "training or inference", "threshold": "", "source": "",

@@ -11,6 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any
 
@@ -120,19 +121,26 @@ def install() -> None:
 
 
 def _on(module: str, function: str, library: str) -> None:
-    patches.on_import(module, lambda found: bus.wrap("seeds", found, function, lambda args, kwargs: _seeded(library, args, kwargs)))
+    patches.on_import(module, lambda found: _watch(found, function, lambda args, kwargs: _seeded(library, args, kwargs)))
+
+
+def _watch(module: Any, name: str, before: Callable[..., Any] | None, after: Callable[..., Any] | None = None) -> None:
+    """A function that the program may hand to a worker by pickle: found again by the name that it is called by."""
+    if bus.wrap("seeds", module, name, before, after):
+        placed = getattr(module, name)
+        placed.__module__, placed.__qualname__ = module.__name__, name
 
 
 def _files_of_torch(torch: Any) -> None:
-    bus.wrap("seeds", torch, "save", set_order.before_save)
-    bus.wrap("seeds", torch, "load", set_order.before_load, set_order.after_load)
+    _watch(torch, "save", set_order.before_save)
+    _watch(torch, "load", set_order.before_load, set_order.after_load)
 
 
 def _files_of(module: Any) -> None:
     for name in ("dump", "dumps"):
-        bus.wrap("seeds", module, name, set_order.before_dump)
+        _watch(module, name, set_order.before_dump)
     for name in ("load", "loads"):
-        bus.wrap("seeds", module, name, None, set_order.after_load)
+        _watch(module, name, None, set_order.after_parse)
 
 
 def _seeded(library: str, args: Any, kwargs: Any) -> None:
@@ -178,7 +186,8 @@ def _end() -> None:
         _tell(library, found)
     facts = {**worker_states.conclude(), **set_order.conclude(), "seeds.hash_seed": os.environ.get("PYTHONHASHSEED", "")}
     seeded = {library for library, _ in _lines}
-    facts.update({"seeds." + name + "_seeded": name in seeded for name in ("python", "numpy", "torch")})
+    facts.update({"seeds.python_seeded": "python" in seeded, "seeds.numpy_seeded": "numpy" in seeded,
+                  "seeds.torch_seeded": "torch" in seeded})
     if torch is not None and hasattr(torch, "backends"):
         facts.update(_flags(torch))
     if not hook.Where.is_forked or _lines:

@@ -66,7 +66,11 @@ def before_save(args: Any, kwargs: Any) -> None:
 
 
 def before_dump(args: Any, kwargs: Any) -> None:
-    _keep(args[0] if args else None)
+    _keep(args[0] if args else None, 50)
+
+
+def after_parse(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
+    _keep(out, 50)
 
 
 def called(module: Any, args: Any) -> None:
@@ -80,10 +84,13 @@ def _file(args: Any, kwargs: Any, at: int) -> str:
     return str(given) if isinstance(given, str) or hasattr(given, "__fspath__") else f"object {id(given)}"
 
 
-def _keep(value: Any) -> None:
-    """Note names that a file holds in an order: a list of distinct strings, or a dict from or to whole numbers."""
+def _keep(value: Any, most: int = 500) -> None:
+    """Note names that a file holds in an order: a list of distinct strings, or a dict from or to whole numbers.
+
+    A program may parse a million lines of JSON: of each only the outermost things are looked at.
+    """
     waiting = [value]
-    for _ in range(500):
+    for _ in range(most):
         if not waiting or len(Seen.kept) >= MOST:
             return
         each = waiting.pop()

@@ -25,6 +25,7 @@ values: Any = hook.load("_bitten_values")
 
 MOST_PASSES = 4
 MOST_OBJECTS = 300
+MOST_BYTES = 1 << 20
 DEEP = 4
 GLOBALS = ("random", "numpy.random", "torch")
 _passes: dict[int, list[Any]] = {}
@@ -165,7 +166,8 @@ def _write() -> None:
     was = hook.set_busy(True)  # an open of ours is no news
     try:
         with open(_file(), "a", encoding="utf-8") as out:  # noqa: PTH123 - pathlib imports half the library
-            out.write(line)
+            if out.tell() < MOST_BYTES:
+                out.write(line)
     finally:
         hook.set_busy(was)
 
@@ -202,7 +204,7 @@ def _read() -> list[Any]:
     was = hook.set_busy(True)  # as above
     try:
         with open(_file(), encoding="utf-8") as source:  # noqa: PTH123 - as above
-            lines = source.read(1 << 20).splitlines()
+            lines = source.read(MOST_BYTES + 10_000).splitlines()
         return [ast.literal_eval(line) for line in lines if line.endswith(")")]
     except (OSError, ValueError, SyntaxError):
         return []
