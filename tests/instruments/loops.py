@@ -244,6 +244,11 @@ for epoch in range(5):
     for a, b in loader():
         opt.zero_grad(); F.mse_loss(net(a), b).backward(); opt.step(); sched.step()  # <- here
 """,
+    "slope": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1); sched = torch.optim.lr_scheduler.LinearLR(opt, 1.0, 0.05, total_iters=8)
+steps(net, opt, 120, lambda i:
+    sched.step())  # <- here
+""",
     "milestones": """
 net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.1); sched = torch.optim.lr_scheduler.MultiStepLR(opt, [5, 8], 0.1)
 steps(net, opt, 100, lambda i:
@@ -286,11 +291,17 @@ for i in range(64):
     opt.zero_grad(); loss = F.mse_loss(net(x), y); loss.backward(); opt.step()
     meter.update(loss)
 """,
+    "kept_graphs by name": """
+net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.01); sums = {"mse": 0.0}
+for i in range(30):
+    opt.zero_grad(); loss = F.mse_loss(net(x), y); loss.backward(); opt.step()
+    sums["mse"] += loss  # <- here
+""",
     "kept_graphs outputs": """
 net = mlp(); opt = torch.optim.SGD(net.parameters(), 0.01); outs = {"train": []}
 for i in range(64):
-    out = net(x); opt.zero_grad(); F.mse_loss(out, y).backward(); opt.step()  # <- here
-    outs["train"].append(out)
+    out = net(x); opt.zero_grad(); F.mse_loss(out, y).backward(); opt.step()
+    outs["train"].append(out)  # <- here
 """,
 }
 """By what is wrong: the first word is the key of the finding."""

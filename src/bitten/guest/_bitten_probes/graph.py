@@ -200,7 +200,8 @@ def _holder() -> tuple[tuple[str, str], str]:
     if not name:
         return ("", ""), ""
     plain = name.rpartition(".")[2]
-    return sources.only(rf"\b{plain}\b(\[[^\]]*\])?\s*(\+=|\.append\(|\.extend\(|=[^=].*\b{plain}\b.*\+|=[^=].*\+.*\b{plain}\b)"), name
+    adds = rf"\+=|\.append\(|\.extend\(|=[^=].*\b{plain}\b.*\+|=[^=].*\+.*\b{plain}\b"
+    return sources.only(rf"\b{plain}\b[\"']?\]?(\[[^\]]*\])?\s*({adds})"), name
 
 
 def _marks_below(node: Any) -> int:
@@ -224,7 +225,7 @@ def _name_of(tensor: Any, gc: Any) -> str:
         if name:
             return name
     for holder in near:
-        for above in gc.get_referrers(holder)[:40] if isinstance(holder, (list, dict, tuple)) else ():
+        for above in gc.get_referrers(holder)[:40] if type(holder).__name__ in ("list", "dict", "tuple", "deque") else ():
             name = "" if _is_ours(above) else _key_in(above, holder)
             if name:
                 return name

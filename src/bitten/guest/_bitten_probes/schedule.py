@@ -26,7 +26,7 @@ DECAYED, LONG = 1e-3, 0.3
 OVERSHOOT = 3.0
 """Times the base rate. Linear scaling over workers multiplies too, and does not diverge: only with a diverged loss is it a finding."""
 EARLY = 0.1
-"""The last milestone in so small a part of the run."""
+"""The last milestone, or the end of a slope, in so small a part of the run."""
 
 
 class Rate:
@@ -93,7 +93,7 @@ def _iterated(args: Any, kwargs: Any) -> None:
 def _length(scheduler: Any) -> int | None:
     """After how many of its steps the schedule is through, by its own arguments."""
     kept = vars(scheduler)
-    for name in ("T_max", "total_steps", "step_size"):
+    for name in ("T_max", "total_steps", "step_size", "total_iters"):
         if isinstance(kept.get(name), int):
             return int(kept[name])
     milestones = kept.get("milestones")
@@ -199,7 +199,7 @@ def _is_too_often(plan: Plan, rate: Rate, steps: int) -> bool:
         return False
     if plan.kind == "StepLR" and _most_epochs() > 1:  # several times within an epoch
         return plan.length * _most_epochs() < plan.calls and rate.last <= 0.05 * rate.highest
-    if plan.kind == "MultiStepLR":
+    if plan.kind in ("MultiStepLR", "LinearLR"):
         return plan.length <= EARLY * plan.calls and rate.last <= 0.2 * rate.highest
     if plan.kind != "CosineAnnealingLR":
         return False
