@@ -51,6 +51,17 @@ class Model:
         self.encoded: list[Any] = []
 
 
+    def remember(self, event: Any) -> None:
+        """The last fit, where there is room for its rows."""
+        self.forget()
+        if rows.keep(len(event.rows)):
+            self.event = event
+
+    def forget(self) -> None:
+        rows.keep(-len(self.event.rows) if self.event is not None else 0)
+        self.event = None
+
+
 _models: dict[int, tuple[Any, Model]] = {}
 
 
@@ -58,8 +69,14 @@ def model_of(estimator: Any) -> Model:
     key = id(estimator)
     known = _models.get(key)
     if known is None or known[0]() is not estimator:
-        known = _models[key] = (weakref.ref(estimator, lambda _: _models.pop(key, None)), Model(type(estimator).__name__))
+        known = _models[key] = (weakref.ref(estimator, lambda _: _gone(key)), Model(type(estimator).__name__))
     return known[1]
+
+
+def _gone(key: int) -> None:
+    known = _models.pop(key, None)
+    if known is not None:
+        known[1].forget()
 
 
 def install() -> None:
@@ -152,11 +169,14 @@ def _fitted(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> 
     model, (roots, touched) = model_of(estimator), events.trace(found.marks)
     model.touched = [event for event, hit in touched if rows.share(hit) >= 0.5]
     model.is_continued = name == "partial_fit" or bool(getattr(estimator, "warm_start", False))
-    if not model.is_continued:
+    if model.is_continued:
+        model.turns.trained(roots)
+    else:
         model.turns.reset()
-    model.turns.trained(roots)
     all_rows = sys.modules["numpy"].concatenate(model.turns.before + model.turns.since) if model.is_continued else roots
-    model.event = events.Event(model.name, _kind(name, estimator, y), all_rows)
+    model.remember(events.Event(model.name, _kind(name, estimator, y), all_rows))
+    if model.event is None:
+        return
     model.copies = copies.in_training(roots, y) if model.event.twins > 0.05 else ""
     model.features, model.encoded = features.Features(x, found), targets.matching(x, y)
     if name == "fit_transform":

@@ -41,7 +41,7 @@ def note_named(table: Any, found: Any) -> None:
     if found is None or len(_known) >= MOST or (not found.names and names_of(found)):
         return
     array = as_array(table)
-    if array is not None:
+    if array is not None and rows.keep(len(found)):
         names = found.names or tuple(f"column {at}" for at in range(found.width))
         _known.append(Known(found.marks, rows.bags(array), names))
 
@@ -69,7 +69,8 @@ def note_made(estimator: Any, found: Any, made: Any) -> None:
     """A transformer that keeps its columns keeps their names."""
     is_one_to_one = any(base.__name__ == "OneToOneFeatureMixin" for base in type(estimator).__mro__)
     names = names_of(found)
-    if is_one_to_one and names and not made.names and made.width == found.width and len(_known) < MOST:
+    if is_one_to_one and names and not made.names and made.width == found.width and len(_known) < MOST \
+            and rows.keep(len(made)):  # fmt: skip
         _known.append(Known(made.marks, made.marks[:0], names))
 
 
@@ -147,7 +148,7 @@ def compare_scales(estimator: Any, fitted: Any, table: Any, found: Any) -> None:
     """Training's columns were standardised and these are not, or the other way round."""
     np = sys.modules["numpy"]
     mean, std = _spread(table)
-    is_outlier_search = getattr(estimator, "_estimator_type", "") == "outlier_detector"
+    is_outlier_search = any(base.__name__ == "OutlierMixin" for base in type(estimator).__mro__)
     if mean is None or fitted.mean is None or len(found) < 20 or found.width < 2 or is_outlier_search:
         return
     with np.errstate(all="ignore"):

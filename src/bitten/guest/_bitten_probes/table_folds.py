@@ -79,7 +79,8 @@ _unsure: list[tuple[Any, Any, Any]] = []
 """What models were called with, and neither a backward nor another call has come yet."""
 _active: list[Turns] = []
 """Of models that were called since the last backward."""
-_spent = [0.0]
+_spent, _missed = [0.0], [0]
+"""Seconds, and calls that were not looked at: from the first of them on, nothing is known of which rows a model has not seen."""
 
 
 def born(thing: Any, where: tuple[str, str]) -> None:
@@ -90,7 +91,10 @@ def born(thing: Any, where: tuple[str, str]) -> None:
 def called(module: Any, args: Any) -> None:
     """A root module is about to be called: for training, if a backward comes before its next call."""
     start = thread_time()
-    if _spent[0] > min(SECONDS, FIRST + SHARE * start) or "numpy" not in sys.modules or len(args) != 1 or not _is_matrix(args[0]):
+    if "numpy" not in sys.modules or len(args) != 1 or not _is_matrix(args[0]):
+        return
+    if _spent[0] > min(SECONDS, FIRST + SHARE * start):
+        _missed[0] += 1
         return
     data, has_grad = args[0], sys.modules["torch"].is_grad_enabled()
     stamp = (data.data_ptr(), data._version, tuple(data.shape), has_grad)
@@ -104,7 +108,7 @@ def called(module: Any, args: Any) -> None:
         if found is not None:
             _turns_of(module).inputs.called(module, array, found, has_grad and module.training)
         if found is not None and rows.twins(found.marks) <= 0.1:
-            _unsure.append((weakref.ref(module), found.marks, events.stack()))
+            _unsure.append((weakref.ref(module), found.marks, [] if has_grad else events.stack()))
             if not has_grad:
                 _settle(module)
     _spent[0] += thread_time() - start
@@ -172,7 +176,7 @@ def _evaluated(module: Any, marks: Any, stack: list[Any]) -> None:
     _weights_then[module] = _weights(module)
     if len(turns.tests) < 200:
         turns.tests.append((marks, stack))
-    if old:
+    if old and not _missed[0]:
         _tell(module, len(marks), old, stack)
 
 
@@ -182,18 +186,21 @@ def _weights(module: Any) -> str:
 
 
 def _tell(module: Any, size: int, old: int, stack: list[Any]) -> None:
-    name = type(module).__name__
+    name, birth = type(module).__name__, next((_births[each] for each in module.modules() if each in _births), stack)
     says = (f"{old} of {size} rows that this {name} is judged by are rows that it was trained on in an earlier fold: "
             "one model goes through all folds")  # fmt: skip
-    birth = next((_births[each] for each in module.modules() if each in _births), stack)
     also = [stack[-1][1]] if stack else []
     facts = {"tables.leaked_rows": old, "tables.leaked_share": old / size, "tables.estimator": name, "also": also}
-    leaks.found("model_reused", says, facts, events.turn(birth, stack))
+    leaks.found("model_reused", says, facts, events.turn(birth, stack or birth))
+
+
+def is_blind() -> bool:
+    return bool(_missed[0])
 
 
 def judge_tests() -> None:
     """At the end, when all training rows are known: evaluations whose rows are in part training rows, each of them."""
-    for turns in _all if _spent[0] <= SECONDS else ():
+    for turns in _all if not _missed[0] else ():
         trained, tested = _union([*turns.before, *turns.since]), _union([marks for marks, _ in turns.tests])
         shares = [rows.share(rows.among(marks, trained)) for marks, _ in turns.tests]
         mixed = [each for each, share in zip(turns.tests, shares) if 0.1 < share < 0.98]
@@ -218,5 +225,6 @@ def _tell_mixed(name: str, trained: Any, mixed: list[Any]) -> None:
 
 
 def forget() -> None:
+    _missed[0] = 0
     for each in (_active, _all, _turns, _weights_then, _last, _births, _unsure):
         each.clear()

@@ -41,7 +41,7 @@ class Seen:
 
 def note_split(pool: Any, train: Any, test: Any, found: Any) -> None:
     """Rows traced back; `found` are the test's as they stand."""
-    if len(Seen.splits) < MOST and min(len(train), len(test)) >= rows.FEWEST:
+    if len(Seen.splits) < MOST and min(len(train), len(test)) >= rows.FEWEST and rows.keep(4 * len(pool)):
         Seen.splits.append(Split(pool, train, test, found))
 
 

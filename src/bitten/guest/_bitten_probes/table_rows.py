@@ -24,6 +24,21 @@ CHUNK = 4096
 """Rows hashed at once: the work stays in the cache."""
 
 
+class Kept:
+    """Marks that are kept, 8 bytes each, by all parts of the instrument together."""
+
+    count = 0
+    most = 8_000_000
+
+
+def keep(count: int) -> bool:
+    """Whether there is room for so many more; negative, they were let go."""
+    if count > 0 and Kept.count + count > Kept.most:
+        return False
+    Kept.count += count
+    return True
+
+
 class Rows:
     """What is known of a table's rows: `marks` one a row, names of the columns and labels of the rows where it has any."""
 

@@ -75,7 +75,8 @@ def _computed(args: Any, kwargs: Any) -> None:
         return
     columns = [table] if table.ndim == 1 else [table[name] for name in list(table.columns)[:8]]
     for series in columns:
-        if len(_encodings) < MOST and getattr(series.dtype, "kind", "O") in "fiub" and not series.isna().any():
+        is_number = getattr(series.dtype, "kind", "O") in "fiub"
+        if len(_encodings) < MOST and is_number and not series.isna().any() and rows.keep(6 * len(series)):
             found = Encoding(np, str(getattr(grouped, "keys", ""))[:80], series, groups)
             if not any(np.array_equal(found.pairs, each.pairs) and np.array_equal(found.means, each.means) for each in _encodings):
                 _encodings.append(found)
