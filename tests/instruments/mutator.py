@@ -155,17 +155,17 @@ REWRITES = {
 def healthy(project: str, draws: random.Random) -> dict[str, str]:
     """Some of: names changed, independent lines swapped, code written in another way, comments and blank lines put in."""
     found = files(project)
-    for where, old, new in draws.sample(RENAMES[project], draws.randint(1, 4)):
-        for file in where.split():
-            found[file] = re.sub(rf"(?<!from )\b{re.escape(old)}\b", new, found[file])
     for table in (REWRITES, REORDERS):
         for file, *change in draws.sample(table[project], draws.randint(0, 2)):
             found[file] = _changed(found[file], change)
+    for where, old, new in draws.sample(RENAMES[project], draws.randint(1, 4)):
+        for file in where.split():
+            found[file] = re.sub(rf"(?<!from )\b{re.escape(old)}\b", new, found[file])
     return {name: _commented(text, draws) for name, text in found.items()}
 
 
 def _changed(text: str, change: list) -> str:
-    """Where a rename has been there before, nothing."""
+    """Where another change has been there before, nothing."""
     if isinstance(change[0], tuple):
         first, second = change[0]
         return text.replace(first + second, second + first)

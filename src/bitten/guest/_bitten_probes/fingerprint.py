@@ -86,11 +86,14 @@ def of(value: Any, most: int = 0) -> dict[str, Any]:
     """The fingerprint of one tensor or array; numbers that are not finite are text, as JSON has no word for them.
 
     `size` is the mean of absolute values; `pattern` two sums weighted by place, which a change of order or of one value moves. Of more
-    elements than `most`, where that is not 0, evenly spaced ones are looked at.
+    elements than `most`, where that is not 0, statistics are of evenly spaced ones; the hash is of all but the largest.
     """
     shape, dtype = list(value.shape), str(value.dtype).replace("torch.", "")
-    seen = thinned(value, most)
-    return {"shape": shape, "dtype": dtype, **_numbers(seen), "hash": digest(seen)}
+    return {"shape": shape, "dtype": dtype, **_numbers(thinned(value, most)), "hash": digest(thinned(value, most and HASHED))}
+
+
+HASHED = 1 << 24
+"""Elements of which every one is in a hash."""
 
 
 def thinned(value: Any, most: int) -> Any:
@@ -125,13 +128,27 @@ def _of_tensor(value: Any) -> Any:
         if not good.numel():
             return None, None, None, share, None, []
         whole = torch.where(finite, data, torch.zeros((), dtype=data.dtype))
-        at = torch.arange(whole.numel(), dtype=torch.float64)
-        pattern = [float((whole * torch.cos(at * turn)).sum()) for turn in TURNS]
+        pattern = [float((whole * weights).sum()) for weights in _weights(torch, whole.numel())]
         return (*(float(each) for each in (good.min(), good.max(), good.mean())), share, float(good.abs().mean()), pattern)
 
 
 TURNS = (2.399963, 0.618034)
 """Radians from one element's weight to the next: no small multiple of either closes a circle, so no order repeats."""
+
+
+_kept: dict[Any, tuple[Any, Any]] = {}
+LONGEST = 1 << 18
+
+
+def _weights(library: Any, count: int) -> list[Any]:
+    """By place; those of the longest tensor so far are kept, up to four MiB of them."""
+    known = _kept.get(library)
+    if known is None or len(known[0]) < count:
+        at = library.arange(count, dtype=library.float64)
+        known = tuple(library.cos(at * turn) for turn in TURNS)
+        if count <= LONGEST:
+            _kept[library] = known
+    return [each[:count] for each in known]
 
 
 def _of_array(value: Any) -> Any:
@@ -145,8 +162,7 @@ def _of_array(value: Any) -> Any:
     if not good.size:
         return None, None, None, share, None, []
     whole = np.where(finite, data, 0.0)
-    at = np.arange(whole.size, dtype="float64")
-    pattern = [float((whole * np.cos(at * turn)).sum()) for turn in TURNS]
+    pattern = [float((whole * weights).sum()) for weights in _weights(np, whole.size)]
     return float(good.min()), float(good.max()), float(good.mean()), share, float(np.abs(good).mean()), pattern
 
 

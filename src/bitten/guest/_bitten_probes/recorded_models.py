@@ -41,8 +41,7 @@ class Kept:
 
 
 def install(torch: Any) -> None:
-    bus.listen(NAME, root_pre=_root_pre, root_post=_root_post, root_failed=_root_failed, mode=_mode, module_pre=_module_pre,
-               module_post=_module_post)
+    bus.listen(NAME, root_pre=_root_pre, root_post=_root_post, root_failed=_root_failed, mode=_mode)
     bus.wrap(NAME, torch.nn.Module, "load_state_dict", None, _loaded)
     bus.wrap(NAME, torch.nn.Module, "__init__", _making)
     bus.wrap(NAME, torch.nn.Module, "_apply", _converting, _converted)
@@ -101,6 +100,7 @@ def _root_pre(module: Any, args: Any) -> None:
         calls.begin()
     if is_full() or is_first:
         Kept.whole = True
+        bus.listen(NAME, module_pre=_module_pre, module_post=_module_post)
         Kept.inputs = tape.digest(*args)
         _mine.stack = []
 
@@ -136,7 +136,10 @@ def _mode(module: Any, training: bool) -> None:
 
 def _root_post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
     _mine.root = None
-    Kept.whole = False
+    if Kept.whole:
+        Kept.whole = False
+        for moment, call in (("module_pre", _module_pre), ("module_post", _module_post)):
+            bus._heard[moment][:] = [each for each in bus._heard[moment] if each[1] is not call]
 
 
 def _root_failed(module: Any) -> None:
@@ -194,7 +197,7 @@ def known(tensor: Any) -> str:
     version = tensor._version
     found = Kept.digests.get(id(tensor))
     if found is None or found[0] != version or found[2]() is not tensor:
-        print_ = fingerprint.digest(fingerprint.thinned(tensor, tape.ELEMENTS))
+        print_ = fingerprint.digest(fingerprint.thinned(tensor, fingerprint.HASHED))
         found = Kept.digests[id(tensor)] = (version, print_, weakref.ref(tensor))
     return found[1]
 

@@ -108,7 +108,7 @@ def _settled(optimizer: Any, number: int) -> None:
     found = []
     for name, each in _named(optimizer):
         if each.grad is not None:
-            found.append(fingerprint.digest(fingerprint.thinned(each.grad, tape.ELEMENTS)))
+            found.append(fingerprint.digest(fingerprint.thinned(each.grad, fingerprint.HASHED)))
             owner = _owner(each)
             tape.mark("gradient", name, bus.birthplace(owner) if owner is not None else ("", ""),
                       fps={"": fingerprint.of(each.grad, tape.ELEMENTS)}, given=weights, also=[report.here()[0]])

@@ -23,8 +23,8 @@ LIMIT = 16 << 20
 """Bytes a process; up to twice as many for steps that are powers of two."""
 HELD = 64 << 10
 LEAVES = 24
-ELEMENTS = 1 << 20
-"""Of a larger tensor so many are looked at, evenly spaced."""
+ELEMENTS = 1 << 18
+"""Of a larger tensor so many are in its statistics, evenly spaced."""
 
 
 class Tape:
@@ -112,7 +112,7 @@ def digest(*values: Any) -> str:
     """Of all of them; empty where one can't be read."""
     found = hashlib.blake2b(digest_size=8)
     for value in values:
-        part = pieces.brief(value, ELEMENTS)
+        part = pieces.brief(value, fingerprint.HASHED)
         if not part:
             return ""
         found.update(part.encode())
