@@ -174,6 +174,21 @@ model.fit(df.sample(frac=1, random_state=3)[columns].reset_index(drop=True), df[
     assert found == [f"main.py:{line_of(source, f'# <- {word}')}" for word in words], [each.facts for each in seen.findings]
 
 
+def test_pandas_and_numpy_warn_of_the_same_lines_in_the_same_words(tmp_path):
+    source = HEAD + """
+df = frame()
+df["b"].fillna(0, inplace=True)
+df["b"][0] = 1.0
+values = np.log(df["b"] - 5)
+raised = df.to_numpy() / np.zeros((len(df), 1))
+print(df.groupby("shop")["y"].mean().sum(), pd.concat([df, df[:0]], axis=1).shape, np.nansum(values), raised.shape)
+print(LogisticRegression(max_iter=2).fit(x, y).score(x, y), precision_score(y, y * 0))
+"""
+    plain, seen = probed(tmp_path, source, warm=WARM), probed(tmp_path, source, "tables", warm=WARM)
+    assert (seen.stdout, seen.troubles) == (plain.stdout, [])
+    assert seen.stderr.replace(str(seen.root), "") == plain.stderr.replace(str(plain.root), "") and plain.stderr.count("Warning") >= 4
+
+
 REFUSED = {
     "a join that finds no partner": ("merge", """
 prices = pd.DataFrame({"shop": range(30), "price": rng.normal(0, 1, 30)})
