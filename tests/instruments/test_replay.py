@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.instruments.stage import probed
+from tests.instruments.stage import line_of, probed
 
 STATE = """
 import random, sys
@@ -91,6 +91,35 @@ def test_a_fault_by_chance_is_shown_again_by_the_same_random_numbers(tmp_path):
     told = seen.findings[0].facts
     assert (told["nan.kind"], told["nan.op"], told["nan.module"]) == ("forward op", "div", "1")
     assert told["nan.replayed"] is True and seen.troubles == []
+
+
+SLOPES = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Physical(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(2, 1)
+    def forward(self, x):
+        x = x.requires_grad_()
+        out = torch.tanh(self.lin(x))
+        slope, = torch.autograd.grad(out.sum(), x, create_graph=True)
+        return out + slope.sum(-1, keepdim=True) / (x[:, :1] + 9).sqrt()  # <- op
+net = Physical()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(6):
+    opt.zero_grad()
+    net(torch.randn(4, 2) * (100 if step == 4 else 1)).pow(2).mean().backward()
+    opt.step()
+"""
+
+
+def test_a_forward_that_asks_for_gradients_itself_is_played_again_with_them(tmp_path):
+    seen = probed(tmp_path, SLOPES, "nan")
+    told = seen.findings[0].facts
+    assert (told["nan.kind"], told["nan.op"], told["step"], told["nan.replayed"], seen.troubles) == ("forward op", "sqrt", 4, True, [])
+    assert told["at"] == f"main.py:{line_of(SLOPES, '# <- op')}"
 
 
 HARD = """

@@ -23,9 +23,6 @@ MEASURED = 8
 """Calls of a step whose inputs and outputs are measured; a loop over time may have thousands."""
 MOST_CALLS, MOST_BYTES = 64, 256 << 20
 """Of one step's inputs, so that accumulation holds no hoard of batches."""
-LARGE = 1 << 22
-"""Elements of a gradient above which only its being finite is kept."""
-Line = "tuple[CodeType, int]"
 
 torch: Any = None
 CPU: Any = None
@@ -114,7 +111,7 @@ class Call:
         self.numbers: list[Any] = []
         self.labels: tuple[bool, bool] = (False, False)  # whether an input, and an output, was measured
         self.read: list[float] | None = None
-        self.grads: list[tuple[int, Any]] = []  # (which output, the gradient that came to it)
+        self.outs: list[int] = []  # identities of its outputs, as the loss's window knows them too
         self.stepped_by: set[int] = set()
         self.is_done = self.is_read = self.is_scalar = False
 
@@ -123,10 +120,9 @@ class Call:
         self.versions += [(each, _version(each)) for each in tensors(self.kwargs)]
         outs = list(tensors(out))[:8]
         self.is_scalar = len(outs) == 1 and outs[0].dim() == 0
+        self.outs = [id(each) for each in outs]
         if is_measured:
             self._measure(outs)
-        if self.has_grad:
-            _watch_gradients(self, outs)
 
     def _measure(self, outs: list[Any]) -> None:
         given = next((each for each in (*tensors(self.args), *tensors(self.kwargs)) if _is_number(each)), None)
@@ -162,25 +158,6 @@ def _is_number(tensor: Any) -> bool:
 def _low_high_mean(tensor: Any) -> list[Any]:
     low, high = torch.aminmax(tensor)
     return [low, high, tensor.mean() if tensor.is_floating_point() else low]
-
-
-def _watch_gradients(call: Call, outs: list[Any]) -> None:
-    """Keep the gradient at each output: by its node in the graph, so that nothing of ours is on the tensor itself."""
-    known = weakref.ref(call)
-    for number, each in enumerate(outs):
-        node = each.grad_fn
-        if node is not None and hasattr(node, "register_prehook"):
-            node.register_prehook(_keeper(known, number, each.output_nr))
-
-
-def _keeper(known: Any, number: int, slot: int) -> Callable[[Any], None]:
-    def keep(grads: Any) -> None:
-        call = known()
-        grad = grads[slot] if call is not None and not bus.Now.quiet else None
-        if grad is not None and len(call.grads) < 4 and grad.numel() <= LARGE:
-            call.grads.append((number, grad))
-
-    return keep
 
 
 def rng_state() -> list[Any]:

@@ -72,24 +72,24 @@ def _argument(record: Any, ref: Any) -> str:
 # ---------------------------------------------------------------------------------------------- backward
 
 
-def backward_event(losses: list[Any]) -> Any:
-    """The first node of the loss's own backward that makes bad gradients of good ones."""
+def backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
+    """The first node of the loss's own backward that makes bad gradients of good ones; and what it gives, by what it was given to."""
     window.records()
     if not any(each.made_by()[0] is not None for each in losses):
-        return None
+        return None, {}
     state = [torch.get_rng_state(), torch.is_grad_enabled()]
     try:
         torch._C._set_grad_enabled(True)
         with bus.quiet():
             return _played_backward(losses)
     except Exception:  # a call that can't be made again: whoever asked goes on to the calls of modules
-        return None
+        return None, {}
     finally:
         torch._C._set_grad_enabled(state[1])
         torch.set_rng_state(state[0])
 
 
-def _played_backward(losses: list[Any]) -> Any:
+def _played_backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
     nodes = op_modes.Nodes()
     made: list[list[Any]] = []
     leaves: dict[int, Any] = {}
@@ -98,16 +98,23 @@ def _played_backward(losses: list[Any]) -> Any:
         nodes.tag(out, record)
         made.append(list(calls.tensors(out, 2)))
     hooks = nodes.watch()
+    grads: dict[int, Any] = {}
     try:
         for each in losses:
             record, slot = each.made_by()
             out = made[record][slot] if record is not None else None
             if out is not None and out.requires_grad and leaves:
-                torch.autograd.grad(out, list(leaves.values()), retain_graph=True, allow_unused=True)
+                _add(grads, leaves, torch.autograd.grad(out, list(leaves.values()), retain_graph=True, allow_unused=True))
     finally:
         for each in hooks:
             each.remove()
-    return _with_lines(nodes.bad)
+    return _with_lines(nodes.bad), grads
+
+
+def _add(grads: dict[int, Any], leaves: dict[int, Any], new: Any) -> None:
+    for key, grad in zip(leaves, new):
+        if grad is not None:
+            grads[key] = grads[key] + grad if key in grads else grad
 
 
 def _with_lines(event: Any) -> Any:
@@ -124,9 +131,9 @@ def _again(record: Any, made: list[list[Any]], leaves: dict[int, Any]) -> Any:
         if ref.record is not None:
             return made[ref.record][ref.slot]
         value = ref.value.clone() if record.is_in_place else ref.value
-        if ref.has_grad and id(ref) not in leaves:
-            leaves[id(ref)] = value.detach().requires_grad_()
-        return leaves.get(id(ref), value)
+        if ref.has_grad and ref.key not in leaves:
+            leaves[ref.key] = value.detach().requires_grad_()
+        return leaves[ref.key] if ref.has_grad else value
 
     args, kwargs = (_filled(each, given) for each in (record.args, record.kwargs))
     return record.func(*args, **kwargs)

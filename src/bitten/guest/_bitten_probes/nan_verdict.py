@@ -300,25 +300,26 @@ def _of_loss(step: int) -> Verdict | None:
 
 def _of_backward(step: int) -> Verdict | None:
     """Loss and outputs are finite. The loss's own backward first: it is short, and what it gives to the calls is known."""
-    event = losses.backward_event(nan.Seen.losses)
+    event, grads = losses.backward(nan.Seen.losses)
     if event is not None:
         first = event.origin()
         return Verdict("backward op", step, calls.place(first.lines), what=first.what, op=first.op, module="", dtype=_dtype(first),
                        overflow=first.overflow, chain=event.chain() or None, replayed=True)
     for call in reversed(nan.Seen.calls):
-        found = _backward_of(call, step) if call.has_grad and call.is_done else None
+        found = _backward_of(call, grads, step) if call.has_grad and call.is_done else None
         if found is not None:
             return found
     return None
 
 
-def _backward_of(call: Any, step: int) -> Verdict | None:
+def _backward_of(call: Any, grads: dict[int, Any], step: int) -> Verdict | None:
     module = replay.inner(call.module)
     try:
         replay.refuse(module)
         with replay.Same(module):
             played = replay.play(call, True)
-            event = played.backward_event(call.grads or replay.ones(played.out))
+            given = [(number, grads[key]) for number, key in enumerate(call.outs) if key in grads]
+            event = played.backward_event(given or replay.ones(played.out))
             if event is None:
                 return None
             first = event.origin()

@@ -28,8 +28,8 @@ MOST_HELD = 1 << 26
 class Ref:
     """A tensor that a call was given: made by an earlier call (`record`, `slot`), or from outside. Its values without its graph."""
 
-    def __init__(self, record: int | None, slot: int, value: Any, has_grad: bool) -> None:
-        self.record, self.slot, self.value, self.has_grad = record, slot, value, has_grad
+    def __init__(self, record: int | None, slot: int, tensor: Any) -> None:
+        self.record, self.slot, self.value, self.has_grad, self.key = record, slot, tensor.detach(), bool(tensor.requires_grad), id(tensor)
 
 
 class Record:
@@ -75,7 +75,7 @@ def _refs(nest: Any) -> Iterator[Ref]:
 
 def _ref(tensor: Any, owners: dict[int, tuple[Any, int, int]]) -> Ref:
     record, slot = _owner(tensor, owners)
-    return Ref(record, slot, tensor.detach(), bool(tensor.requires_grad))
+    return Ref(record, slot, tensor)
 
 
 def _owner(tensor: Any, owners: dict[int, tuple[Any, int, int]]) -> tuple[int | None, int]:

@@ -188,7 +188,7 @@ def play(call: Any, needs_graph: bool) -> Played:
     args, kwargs = (calls.changed(each, lambda tensor: _fresh(tensor, leaves)) for each in (call.args, call.kwargs))
     finder = op_modes.finder(sources(module, args, kwargs))
     _draw_again(call.rng)
-    torch._C._set_grad_enabled(call.has_grad and needs_graph)
+    torch._C._set_grad_enabled(call.has_grad)
     with _Hooks(module, nodes) if call.has_grad and needs_graph else _Nothing(), _Precision(call.autocast), _eager(call.module), finder:
         out = module(*args, **kwargs)
     nodes.tag(out, module)
