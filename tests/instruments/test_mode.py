@@ -193,7 +193,8 @@ def teacher(net):
     opt = sgd(net)
     for at in range(8):
         with torch.no_grad():
-            wanted = old(x).softmax(-1)
+            wanted = old(torch.randn(40, 6)).softmax(-1)
+            assert wanted.max(-1)[1].shape == y.shape
         loss = F.kl_div(net(x).log_softmax(-1), wanted, reduction="batchmean") + F.cross_entropy(net(x), y)
         opt.zero_grad()
         loss.backward()
@@ -213,6 +214,18 @@ def until_sure(net):
         opt.step()
 
 
+def validate_a_step_by_hand():
+    net = make()
+    net.load_state_dict(make().state_dict())
+    for _ in range(3):
+        net.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        with torch.no_grad():
+            for each in net.parameters():
+                each -= 0.1 * each.grad
+
+
+validate_a_step_by_hand()
 until_sure(make())
 done = [rounds(make(), each) for each in (evaluate, mc_dropout, monte_carlo_in_train_mode, sample, frozen_second_stage)]
 done.append(rounds(Frozen(*make()), evaluate))

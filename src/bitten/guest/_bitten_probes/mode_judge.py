@@ -57,7 +57,9 @@ def _judge_loaded(root: Any, tell: Callable[..., None]) -> None:
     """Never trained here. Where something else is, a teacher may be in train mode on purpose, and must be seen to be evaluated."""
     block, load = root.block, root.loaded
     is_alone = mode_roots.Now.steps == 0 and mode_roots.Now.backwards == 0
-    if block is None or not load[0] or _is_meant(block) or not (is_alone or _is_evaluation(block)):
+    if block is None or not load[0] or _is_meant(block) or (block.has_gradient and not is_alone):
+        return
+    if not is_alone and not (_is_evaluation(block) and _is_seldom(block)):
         return
     says = (
         f"{root.kind} was loaded and asked for {block.calls} predictions, but was never switched to eval mode: its "
@@ -65,6 +67,11 @@ def _judge_loaded(root: Any, tell: Callable[..., None]) -> None:
     )
     where, other = (load, block.where) if _file(load) == _file(block.where) else (block.where, load)
     tell("loaded_without_eval", says, {**mode_roots.facts_of(root), "also": [other[0]]}, where)
+
+
+def _is_seldom(block: Any) -> bool:
+    """A teacher, or the target network of a policy, is asked at every step of another's training."""
+    return bool(block.turns * SELDOM <= max(block.seen - block.began, SELDOM))
 
 
 def _file(where: tuple[str, str]) -> str:

@@ -26,6 +26,7 @@ MOST_BLOCKS = 8
 MOST_LINES = 100
 MOST_ROOTS = 100
 NOWHERE = ("", "")
+NEVER: tuple[int, bool | None, tuple[str, str]] = (0, None, NOWHERE)
 
 
 class Root:
@@ -37,6 +38,7 @@ class Root:
         self.owners: Any = weakref.WeakKeyDictionary()
         self.training: bool | None = None
         self.switch: dict[bool, tuple[str, str]] = {True: NOWHERE, False: NOWHERE}
+        self.own_switch: tuple[int, tuple[int, bool | None, tuple[str, str]]] = (0, NEVER)
         self.loaded = NOWHERE
         self.pending: bool | None = None
         self.was_evaluated = False  # in eval mode, since it was switched to it
@@ -64,6 +66,9 @@ class Block:
         self.where, self.names, self.is_asked = where, names, is_asked
         self.calls, self.repeats, self.is_judged = 0, 0, False
         self.backwards = Now.backwards
+        self.began = self.seen = Now.steps
+        self.turns = 0  # how often steps of others came between two calls
+        self.has_gradient = bool(sys.modules["torch"].is_grad_enabled())
         self.given: Any = None
 
 
@@ -79,6 +84,7 @@ _tell: list[Callable[..., None]] = []
 class Now:
     steps = 0
     backwards = 0
+    switches = 0
     loader: Any = None
     """That of the last batch, by a weak reference."""
 
@@ -123,14 +129,27 @@ def _dependent(module: Any) -> tuple[list[Any], list[str]]:
 
 
 def switched(module: Any, training: bool, where: tuple[str, str]) -> None:
+    Now.switches += 1
     _last[training] = where
-    _switched[outputs.unwrapped(module)] = (training, where)
+    _switched[outputs.unwrapped(module)] = (Now.switches, training, where)
 
 
-def _line_of_switch(module: Any, training: bool) -> tuple[str, str]:
-    """Of the module itself, else the last of any: a parent's, which switches its children too."""
-    found = _switched.get(module)
-    return found[1] if found is not None and found[0] == training else _last[training]
+def _line_of_switch(root: Root, module: Any, training: bool) -> tuple[str, str]:
+    """Of its last switch, if that was to this mode."""
+    number, found = root.own_switch
+    if number != Now.switches:
+        found = _last_switch(module)
+        root.own_switch = (Now.switches, found)
+    return found[2] if found[1] == training else NOWHERE
+
+
+def _last_switch(module: Any) -> tuple[int, bool | None, tuple[str, str]]:
+    """Of the module itself, or of one that it is a part of."""
+    newest: tuple[int, bool | None, tuple[str, str]] = _switched.get(module, NEVER)
+    for parent, switch in list(_switched.items()):
+        if switch[0] > newest[0] and any(each is module for each in parent.modules()):
+            newest = switch
+    return newest
 
 
 # ---------------------------------------------------------------------------------------------- calls
@@ -204,8 +223,9 @@ def _root_failed(module: Any) -> None:
 
 
 def _note_switch(root: Root, module: Any, training: bool) -> None:
-    if root.training is not None or module in _switched:
-        root.switch[training] = _line_of_switch(module, training)
+    where = _line_of_switch(root, module, training)
+    if where[0] or root.training is not None:
+        root.switch[training] = where if where[0] else _last[training]
     root.training, root.was_evaluated = training, False
 
 
@@ -218,6 +238,8 @@ def _note_call(root: Root, module: Any, args: Any) -> None:
         root.loaded = _load_of(module)
     block = root.block
     block.calls += 1
+    if block.seen != Now.steps:
+        block.seen, block.turns = Now.steps, block.turns + 1
     tensor = next((each for each in args if outputs.is_plain(each)), None)
     if tensor is not None:
         same = (outputs.storage(tensor), tensor.storage_offset(), tuple(tensor.shape))
@@ -226,7 +248,7 @@ def _note_call(root: Root, module: Any, args: Any) -> None:
 
 
 def _begin(root: Root, module: Any) -> Block:
-    asked = _line_of_switch(module, True)[0]
+    asked = _line_of_switch(root, module, True)[0]
     return Block(report.here(), _callers(), bool(asked) and asked not in root.training_lines)
 
 
@@ -303,7 +325,7 @@ def _note_step(root: Root, module: Any) -> None:
     if training:
         if root.called_from is not None and len(root.trained_from) < MOST_LINES:
             root.trained_from.add(root.called_from)
-        root.training_lines.add(_line_of_switch(module, True)[0])
+        root.training_lines.add(_line_of_switch(root, module, True)[0])
         if root.is_one:
             root.batch_of_one += 1
             root.loader = loader_line()
