@@ -136,6 +136,8 @@ model.generate(torch.tensor([[1, 2, pad_id]]))
 with torch.no_grad():  # an evaluation of padded batches is no generation
     for width in (5, 6, 7):
         model(torch.randint(0, 20, (3, width)).index_fill_(1, torch.tensor([width - 1]), pad_id))
+    for ids in ([[1, 2], [3, 4]], [[1, 2, 21], [3, 4, 5]], [[1, 2, 21, 6], [3, 4, 5, 7]]):  # one ends early, and the loop goes on
+        model(torch.tensor(ids))
     rows = torch.full((2, 9), pad_id)  # each row is continued at its own end
     rows[0, :3], rows[1, :5] = torch.tensor([1, 2, 3]), torch.tensor([4, 5, 6, 7, 8])
     for step in range(3):
