@@ -352,3 +352,11 @@ def test_no_leak_is_found_in(tmp_path, name):
     seen, found, _ = shown(tmp_path, HEALTHY[name], smote=SMOTE)
     assert found == [], [each.facts for each in seen.findings]
     assert seen.fact("tables.leaked_rows") == 0
+
+
+def test_a_column_of_ids_on_both_sides_is_a_prompt_and_no_finding(tmp_path):
+    seen, found, _ = shown(tmp_path, """
+df = frame().assign(patient_id=rng.integers(0, 60, 300), row_id=np.arange(300))
+train_test_split(df, random_state=0)
+""")
+    assert found == [] and ["patient_id" in each.facts["says"] for each in seen.hints] == [True]

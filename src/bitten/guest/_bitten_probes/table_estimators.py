@@ -293,6 +293,7 @@ def _split(args: Any, out: Any) -> None:
         if pool is not None and train is not None and test is not None:
             roots = [events.trace(each.marks)[0] for each in (pool, train, test)]
             leaks.note_split(*roots, test)
+            leaks.note_groups(out[2 * at], out[2 * at + 1])
             copies.judge(args, pool, train, test)
             for other in args[at + 1 :]:
                 indexes.paired(table, other)

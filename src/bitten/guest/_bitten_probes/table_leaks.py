@@ -18,6 +18,7 @@ rows: Any = hook.load("_bitten_probes.table_rows")
 events: Any = hook.load("_bitten_probes.table_events")
 
 MOST = 64
+GROUPS = ("id", "group", "subject", "patient", "user", "speaker", "session", "customer", "person", "author")
 
 
 class Split:
@@ -43,6 +44,21 @@ def note_split(pool: Any, train: Any, test: Any, found: Any) -> None:
     """Rows traced back; `found` are the test's as they stand."""
     if len(Seen.splits) < MOST and min(len(train), len(test)) >= rows.FEWEST and rows.keep(4 * len(pool)):
         Seen.splits.append(Split(pool, train, test, found))
+
+
+def note_groups(train: Any, test: Any) -> None:
+    """A column that by its name says who a row is of, with the same ones on both sides: a prompt, as many ids are no groups."""
+    for name in list(getattr(train, "columns", ()))[:64]:
+        words = str(name).lower().replace("-", "_").split("_")
+        if not any(word in GROUPS for word in words) or len(test) < rows.FEWEST:
+            continue
+        ours, theirs = rows.unique(rows.column_bits(train[name])), rows.column_bits(test[name])
+        shared = rows.share(rows.among(theirs, ours))
+        if shared >= 0.5 and 5 <= len(ours) <= len(train) / 2:
+            says = f"{shared:.0%} of the test rows have a {name} that training rows have, too: if it tells groups, these are split apart"
+            where = events.stack()
+            report.hint("tables", f"groups {name}", says, {"tables.groups_in_common": shared, "tables.column": str(name)},
+                        (where[-1][1], where[-1][2]) if where else ("", ""))  # fmt: skip
 
 
 def split_with_test(roots: Any, labels: Any = None) -> Split | None:

@@ -77,8 +77,15 @@ FACTS = {
         "source": "",
         "misfires": "",
     },
+    "tables.groups_in_common": {
+        "says": "test rows whose group, by a column's name, has training rows, too",
+        "unit": "share",
+        "threshold": "",
+        "source": "",
+        "misfires": "ids that are no groups",
+    },
     "tables.column": {
-        "says": "column that holds a mean of the target",
+        "says": "column that holds a mean of the target, or that tells groups",
         "unit": "name",
         "threshold": "equal to the mean, or rising evenly with it, on each row that took part",
         "source": "ours: exact",
