@@ -92,7 +92,7 @@ def _probe(optimizer: Any, order: Order) -> Any:
     if known is not None and known.grad is not None:
         return known
     for each in held.parameters(optimizer)[:64]:
-        if each.grad is not None and each.grad.layout is sys.modules["torch"].strided:
+        if each.grad is not None and held.is_plain(each.grad):
             order.probe = weakref.ref(each)
             return each
     return known

@@ -46,5 +46,10 @@ def is_judged(number: int) -> bool:
     return number in (63, 511, 4095, 32767)
 
 
+def is_plain(tensor: Any) -> bool:
+    """Whether its values can be read here and now: not sparse, not without memory, not spread over ranks."""
+    return str(tensor.layout) == "torch.strided" and tensor.device.type != "meta" and not hasattr(tensor, "placements")
+
+
 def parameters(optimizer: Any) -> list[Any]:
     return [each for group in optimizer.param_groups for each in group["params"]]

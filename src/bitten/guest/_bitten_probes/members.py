@@ -239,7 +239,7 @@ def _ask_norms(asked: list[tuple[Any, Record]]) -> None:
     """Of what should not change, or should and may not: not of what is frozen and in no optimizer."""
     torch = sys.modules["torch"]
     asked = [(each, record) for each, record in asked if each.requires_grad == (record.unheld > 0) and each.is_floating_point()
-             and each.layout is torch.strided]
+             and held.is_plain(each)]
     with torch.no_grad():
         for at in range(0, len(asked), 256):
             part = asked[at : at + 256]

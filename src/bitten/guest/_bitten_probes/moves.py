@@ -67,9 +67,8 @@ def _note_backward(tensors: Any) -> None:
 
 
 def _mine(optimizer: Any) -> list[Any]:
-    torch = sys.modules["torch"]
     every = held.parameters(optimizer)[:PARAMETERS]
-    return [each for each in every if each.is_floating_point() and each.layout is torch.strided and each.numel()]
+    return [each for each in every if each.is_floating_point() and each.numel() and held.is_plain(each)]
 
 
 def _sampled(each: Any) -> Any:
@@ -102,7 +101,7 @@ def _step_post(optimizer: Any, number: int) -> None:
 
 def _ask(optimizer: Any, moves: Moves, mine: list[Any], before: list[Any]) -> None:
     torch = sys.modules["torch"]
-    gradients = [each.grad for each in mine if each.grad is not None and each.grad.layout is torch.strided]
+    gradients = [each.grad for each in mine if each.grad is not None and held.is_plain(each.grad)]
     moves.without += not any(each.grad is not None for each in mine)
     moves.is_reached = moves.is_reached or bool(gradients)
     moves.rated += _has_rate(optimizer)

@@ -273,8 +273,7 @@ def _own(module: Any) -> dict[str, Any]:
 
 
 def _sampled(own: dict[str, Any], most: int = 1000) -> dict[str, Any]:
-    torch = sys.modules["torch"]
-    chosen = [(name, each) for name, each in list(own.items())[:most] if each.layout is torch.strided and each.device.type != "meta"]
+    chosen = [(name, each) for name, each in list(own.items())[:most] if held.is_plain(each)]
     return {name: each.detach().reshape(-1)[:SAMPLE].clone() for name, each in chosen}
 
 
@@ -292,7 +291,8 @@ def _loading(module: Any, state: Any, where: tuple[str, str]) -> None:
 
 
 def _is_same_memory(one: Any, other: Any) -> bool:
-    return bool(fingerprint.is_tensor(other) and one.numel() > 0 and one.device.type != "meta" and one.data_ptr() == other.data_ptr())
+    return bool(fingerprint.is_tensor(other) and one.numel() and held.is_plain(one) and held.is_plain(other)
+                and one.data_ptr() == other.data_ptr())
 
 
 def _judge_own(state: Any, where: tuple[str, str]) -> None:
@@ -377,7 +377,7 @@ def _first_call(module: Any, args: Any) -> None:
     if _called.get(module) is not None:
         return
     _called.put(module, True)
-    own = {name: each for name, each in _own(module).items() if each.device.type != "meta"}
+    own = {name: each for name, each in _own(module).items() if held.is_plain(each)}
     _ask_largest(module, [each for each in own.values() if each.is_floating_point() and each.numel() and each.requires_grad])
     for file in _files:
         if not file.is_used and not Here.loads and file.samples:
@@ -408,7 +408,7 @@ def _look_whether_arrived(file: File, module: Any, own: dict[str, Any]) -> None:
 
 def _ask_largest(module: Any, values: list[Any]) -> None:
     torch = sys.modules["torch"]
-    values = [each.detach() for each in values if each.layout is torch.strided][:1000]
+    values = [each.detach() for each in values if held.is_plain(each)][:1000]
     if values and len({each.device for each in values}) == 1:
         name, where = type(module).__name__, bus.birthplace(module)
         with torch.no_grad():
