@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.instruments.stage import line_of, probed
+from tests.instruments.stage import line_of, probed, probed_alone
 
 HEAD = """
 import torch
@@ -82,6 +82,14 @@ def test_the_first_bad_thing_is_named_by_its_kind_at_the_users_line(tmp_path, ki
     assert told["at"] == f"main.py:{line_of(source, '# <- ' + mark)}"
     assert [each["step"] for each in told["nan.last_batches"]] == list(range(5 if mark == "step" else 4))
     assert told["nan.last_batches"][0]["input"]["has_nan"] is False
+
+
+def test_what_the_very_last_step_wrote_is_found_at_the_end(tmp_path):
+    source = FAULTS["optimizer step"][0].replace("range(6)", "range(4)")
+    seen = probed_alone(tmp_path, source, "nan")
+    told = seen.findings[0].facts
+    assert (told["nan.kind"], told["step"], told["nan.what"], seen.troubles) == ("optimizer step", 3, "nan", [])
+    assert seen.fact("nan.kind") == "optimizer step"
 
 
 def test_a_checkpoint_that_was_bad_as_it_was_loaded_is_named_at_the_line_of_its_load(tmp_path):

@@ -170,7 +170,7 @@ def _torch(torch: Any) -> None:
 
 def _born(thing: Any, where: Any) -> None:
     """A scheduler is found by its optimizer later."""
-    if hasattr(thing, "optimizer") and hasattr(thing, "step"):
+    if "optimizer" in getattr(thing, "__dict__", ()) and hasattr(type(thing), "get_last_lr"):
         _schedulers.append(calls.weakref.ref(thing))
 
 

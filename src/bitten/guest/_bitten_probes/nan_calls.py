@@ -168,10 +168,11 @@ def rng_state() -> list[Any]:
 
 def _autocast() -> list[tuple[str, Any]]:
     """(device, dtype) for which mixed precision is on."""
+    if not hasattr(torch, "get_autocast_dtype"):  # before 2.4
+        gpu = [("cuda", torch.get_autocast_gpu_dtype())] if torch.is_autocast_enabled() else []
+        return gpu or ([("cpu", torch.get_autocast_cpu_dtype())] if torch.is_autocast_cpu_enabled() else [])
     if not torch._C._is_any_autocast_enabled():
         return []
-    if not hasattr(torch, "get_autocast_dtype"):  # before 2.4
-        return [("cuda", torch.get_autocast_gpu_dtype())] if torch.is_autocast_enabled() else [("cpu", torch.get_autocast_cpu_dtype())]
     return [(name, torch.get_autocast_dtype(name)) for name in ("cuda", "cpu", "mps", "xpu") if torch.is_autocast_enabled(name)]
 
 
@@ -245,10 +246,8 @@ def norms(values: list[Any]) -> list[Any]:
         return list(torch._foreach_norm(values)) if values else []
     plain = [each.detach() if each.layout is torch.strided else each.detach().coalesce().values() for each in values]
     plain = [torch.view_as_real(each) if each.is_complex() else each for each in plain if each.numel()]
-    half = any(each.dtype in (torch.float16, torch.bfloat16) for each in plain)
-    if not plain:
-        return []
-    return list(torch._foreach_norm(plain, 2, dtype=torch.float32) if half else torch._foreach_norm(plain, 2))
+    half = (torch.float16, torch.bfloat16)
+    return [torch.linalg.vector_norm(each, dtype=torch.float32 if each.dtype in half else None) for each in plain]
 
 
 def is_bad(tensor: Any) -> bool:

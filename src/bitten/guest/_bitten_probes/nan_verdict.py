@@ -118,7 +118,7 @@ def _who_steps(optimizer: Any) -> list[str]:
 
 
 def spoilt_at_the_end() -> Verdict | None:
-    """What the last steps wrote, which no call has met any more."""
+    """What the last steps wrote, which no call has met any more; where the optimizer was a function's own, it is gone."""
     for known, _, _ in list(nan.Seen.written.values()):
         optimizer = known()
         for each in nan._weights(optimizer) if optimizer is not None else ():
