@@ -621,6 +621,12 @@ for each in (net, copy.deepcopy(net)):
     each.requires_grad_(False)[1].requires_grad_(True)
     steps(each, torch.optim.SGD(each[1].parameters(), 0.01), 12)
 """,
+    "a model without memory": """
+net = mlp().to("meta"); x, y = x.to("meta"), y.to("meta"); opt = torch.optim.SGD(net.parameters(), 0.1)
+for i in range(6):
+    opt.zero_grad(); F.mse_loss(net(x), y).backward(); opt.step()
+x = y = torch.zeros(1)
+""",
     "a search for the rate": """
 net = mlp(); opt = torch.optim.SGD(net.parameters(), 1e-6); sched = torch.optim.lr_scheduler.LambdaLR(opt, lambda i: 1.3 ** i)
 state = copy.deepcopy(net.state_dict())

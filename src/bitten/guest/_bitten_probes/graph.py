@@ -82,7 +82,7 @@ def _backward(tensors: Any) -> None:
         _look_for_term_made_anew(loss.grad_fn)
     if loss.grad_fn is None and loss.requires_grad and loss.numel() == 1 and type(loss).__name__ != "Parameter":
         _made_anew()
-    if loss.numel() == 1 and loss.is_floating_point():
+    if loss.numel() == 1 and loss.is_floating_point() and held.is_plain(loss):
         value = loss.detach().reshape(1)
         bus.defer(value if value.dtype is sys.modules["torch"].float32 else value.float(), _noted)
 
