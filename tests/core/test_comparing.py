@@ -87,6 +87,14 @@ def test_another_random_state_makes_a_follower_and_the_seed_call_the_cause():
     assert first([seed, weight, metric], theirs) == ("seeds", "torch.manual_seed")
 
 
+def test_an_order_that_other_draws_moved_is_not_the_cause_and_is_named_where_nothing_else_is():
+    order = Mark("batch", 0, "loader 0 order", fps={"": fp("a1", dtype="int")}, random="r1")
+    weight = Mark("initial weights", 0, "model 0: a.weight", fps={"": fp()}, random="r0")
+    moved = replace(order, fps={"": fp("b2", dtype="int")}, random="r2")
+    assert first([order, weight], [moved, replace(weight, fps={"": other()})]) == ("initial weights", "model 0: a.weight")
+    assert compare(recording(order, weight), recording(moved, weight)).first.follows == "random"
+
+
 def test_a_seed_without_effect_is_told_and_is_not_the_cause():
     seed = Mark("seeds", 0, "random.seed", value=0)
     metric = Mark("metric", 0, "accuracy", fps={"": fp()}, given="g", kind="call")
