@@ -31,7 +31,7 @@ HELD: list[dict[str, Any]] = []
 """The program's own buffers by name, while copies are in their place."""
 
 
-class Refused(Exception):  # noqa: N818 - it is no error of ours
+class NoReplay(Exception):  # noqa: N818 - it is no error of ours
     """Why a call can't be played again."""
 
 
@@ -53,13 +53,13 @@ def refuse(module: Any) -> None:
     for each in module.modules():
         kind = type(each)
         if kind.__name__ in SHARDED or any(base.__name__ == "FSDPModule" for base in kind.__mro__):
-            raise Refused(f"{kind.__name__} shards the weights over ranks")
+            raise NoReplay(f"{kind.__name__} shards the weights over ranks")
         if is_one_of_many and kind.__name__ == "SyncBatchNorm" and each.training:
-            raise Refused("SyncBatchNorm waits for all ranks")
+            raise NoReplay("SyncBatchNorm waits for all ranks")
     if any(type(each).__name__ == "DTensor" for each in module.parameters()):
-        raise Refused("its weights are spread over ranks")
+        raise NoReplay("its weights are spread over ranks")
     if sum(each.nbytes for each in module.buffers()) > LARGEST:
-        raise Refused("its buffers are too large to copy")
+        raise NoReplay("its buffers are too large to copy")
 
 
 class Same:
