@@ -93,7 +93,8 @@ def carried_through_folds() -> None:
         others = np.setdiff1d(np.arange(40), held)
         for _ in range(3):
             optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(x[others]), y[others]).backward()
+            loss: Any = torch.nn.functional.cross_entropy(model(x[others]), y[others])
+            loss.backward()
             optimizer.step()
         with torch.no_grad():
             print("correct", (model(x[held]).argmax(1) == y[held]).sum().item())

@@ -89,7 +89,7 @@ FACTS = {
         "unit": "name",
         "threshold": "equal to the mean, or rising evenly with it, on each row that took part",
         "source": "ours: exact",
-        "misfires": "",
+        "misfires": "a value that is one for each group by nature, such as a price",
     },
     "tables.order": {
         "says": "whether the columns stand at predict as they stood at fit: permuted",
