@@ -96,7 +96,7 @@ FACTS = {
         "unit": "word",
         "threshold": "permuted",
         "source": "scikit-learn's own check of names, for arrays that have none",
-        "misfires": "",
+        "misfires": "a model that is meant to be asked with its columns exchanged",
     },
     "tables.order_at_fit": {
         "says": "the columns at fit",
@@ -222,7 +222,7 @@ FACTS = {
         "unit": "word",
         "threshold": "any",
         "source": "ours: predictions are known by their values",
-        "misfires": "",
+        "misfires": "labels that equal predictions by chance, so that neither order can be told",
     },
     "tables.is_blind": {
         "says": "whether the instrument stopped looking at rows, as it had spent its seconds",
