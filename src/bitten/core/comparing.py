@@ -22,7 +22,7 @@ RANK = {"seeds": 0, "split": 1, "batch": 2, "preprocessing": 2, "tokenizer": 2, 
 TOLERANCE = {"float64": 1e-7, "float": 1e-7, "float32": 1.3e-6, "float16": 1e-3, "bfloat16": 1.6e-2}
 """Relative, by dtype: the defaults of `torch.testing.assert_close`. Of what is not here every bit counts."""
 SLACK = 8
-"""Times the tolerance: a sum's rounding grows with what cancels in it. Ours: the noise of another thread count stays below 3 (measured)."""
+"""Times the tolerance: a sum's rounding grows with what cancels in it. Ours, by choice: nobody has calibrated it."""
 ELEMENTS = 1 << 18
 """So many elements a fingerprint's pattern has at most."""
 WORDS = frozenset(("text", "texts", "set"))
