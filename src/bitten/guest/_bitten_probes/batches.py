@@ -25,9 +25,12 @@ FACTS = {
         "misfires": "at most 32 are followed",
     },
     "batches.epochs": {"says": "passes over a loader", "unit": "passes", "threshold": "", "source": "", "misfires": ""},
-    "batches.batches": {"says": "batches of a loader's first pass", "unit": "batches", "threshold": "", "source": "", "misfires": ""},
+    "batches.batches": {
+        "says": "batches of a loader's first pass, or of the longest that was watched", "unit": "batches", "threshold": "", "source": "",
+        "misfires": "",
+    },
     "batches.samples": {
-        "says": "samples of a loader's first pass", "unit": "samples", "threshold": "", "source": "",
+        "says": "samples of that pass", "unit": "samples", "threshold": "", "source": "",
         "misfires": "a pass that the program broke off counts as far as it went",
     },
     "batches.workers": {"says": "worker processes of a loader", "unit": "workers", "threshold": "", "source": "", "misfires": ""},

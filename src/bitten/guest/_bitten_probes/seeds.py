@@ -159,10 +159,10 @@ def _seeded(library: str, args: Any, kwargs: Any) -> None:
 
 
 def _asker(frame: FrameType | None) -> FrameType | None:
-    """The caller, unless the loader's worker itself seeds: below that stands whatever line the worker was forked at."""
+    """The caller, unless a library seeds while it is imported, or the loader's worker: it stands on whatever line it was forked at."""
     each = frame
     while each is not None:
-        if each.f_code.co_name == "_worker_loop":
+        if each.f_code.co_name == "_worker_loop" or each.f_code.co_filename.startswith("<frozen importlib"):
             return None
         if report.user_frame(each) is each:
             break

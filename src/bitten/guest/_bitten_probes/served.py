@@ -186,7 +186,7 @@ def _end(found: Loader) -> None:
     epoch = found.epoch
     if not epoch.batches:
         return
-    if found.first is None:
+    if found.first is None or epoch.keyed > found.first.keyed:  # the first may have been a trial of two batches
         found.first = epoch
     if found.is_iterable and found.workers > 1 and epoch.is_watched:
         _unsharded(found, epoch)

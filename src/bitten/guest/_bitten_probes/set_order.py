@@ -138,7 +138,7 @@ def _consider(value: Any, sizes: set[int], depth: int) -> None:
     """A list of strings, or a dict that numbers strings, in a set's order."""
     names = _names(value)
     if names:
-        if names != sorted(names) and list(set(names)) == names:
+        if names != sorted(names) and _is_set_order(names):
             spare = 8 if isinstance(value, dict) else 0  # a vocabulary has marks of its own
             is_met = any(len(names) <= size <= len(names) + spare for size in sizes)
             if is_met or not Seen.names:
@@ -146,6 +146,18 @@ def _consider(value: Any, sizes: set[int], depth: int) -> None:
     elif depth and type(value).__module__ in sys.modules and not _is_library(type(value).__module__):
         for each in list(getattr(value, "__dict__", {}).values())[:50]:
             _consider(each, sizes, depth - 1)
+
+
+def _is_set_order(names: list[str]) -> bool:
+    """Whether a set of these gives this order, but for a few that hash to another's place: those hang on which came first."""
+    fresh = list(set(names))
+    if fresh == names:
+        return True
+    if len(names) < 8:
+        return any(list(set(names[:at] + names[at + 1 :] + [names[at]])) == names for at in range(len(names)))
+    after = set(zip(fresh, fresh[1:]))  # noqa: RUF007 - pairwise is of Python 3.10
+    alike = sum(pair in after for pair in zip(names, names[1:]))  # noqa: RUF007 - as above
+    return alike >= min(len(names) - 4, 0.8 * (len(names) - 1))
 
 
 def _is_library(module: str) -> bool:
