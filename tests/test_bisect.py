@@ -69,41 +69,10 @@ def test_the_first_bad_commit_is_found_among_many_and_nothing_of_the_persons_is_
     assert done.stdout.count("✓ good") + done.stdout.count("✗ bad") <= 2 + 6
 
 
-def test_a_metric_is_held_to_what_is_expected_and_its_values_are_shown(tmp_path):
-    project = history(tmp_path, [0.6] * 4 + [1.5] * 4, MAIN.replace("raise ValueError", "print"))
-    done = project.bitten("bisect", "--good", "c0", "--bad", "c7", "--expect", "val_acc >= 0.8", *CMD)
-    assert "Change number 4" in done.stdout and " 0.9 " in done.stdout and " 0.7 " in done.stdout
-    told = found(project, "--good", "c0", "--expect", "val_acc >= 0.8", "--repeat", "1", *CMD)
-    assert subjects(told) == ["Change number 4"] and told["first_bad"][0]["files"] == ["count.py", "rate.py"]
-    assert {each["values"][0][0] for each in told["tried"]} == {0.9, 0.7} and not told["noisy"]
-
-
 def test_a_commit_that_fails_for_another_reason_is_skipped_and_not_called_bad(tmp_path):
     project = history(tmp_path, [0.6] * 3 + [0.1] + [0.6] * 2 + [1.5] * 5)
     told = found(project, "--good", "c0", "--repeat", "1", *CMD)
     assert subjects(told) == ["Change number 6"]
-
-
-def test_skipped_commits_leave_a_few_of_which_one_is_it(tmp_path):
-    project = history(tmp_path, [0.6] * 3 + [0.1] * 2 + [1.5] * 2)
-    done = project.bitten("bisect", "--good", "c2", "--repeat", "1", *CMD)
-    assert done.returncode == 1 and "one of these 3: all but the latest do not run" in done.stdout, done.stdout + done.stderr
-    assert done.stdout.count("(ModuleNotFoundError: No module named 'nothing_of_that_name')") == 2
-
-
-def test_a_commit_of_a_merged_branch_is_found_and_with_first_parent_the_merge(tmp_path):
-    project = history(tmp_path, [0.6, 0.61, 0.62])
-    project.git("checkout", "-qb", "side", "c1")
-    project.write("other.py", "X = 1\n")
-    project.commit("On the side, good")
-    project.write("rate.py", "RATE = 1.5\n")
-    project.commit("On the side, bad")
-    project.git("checkout", "-q", "main")
-    project.write("third.py", "Y = 1\n")
-    project.commit("On the main line")
-    project.git("merge", "-q", "--no-edit", "-X", "theirs", "-m", "Merge the side", "side")
-    assert subjects(found(project, "--good", "c0", "--repeat", "1", *CMD)) == ["On the side, bad"]
-    assert subjects(found(project, "--good", "c0", "--repeat", "1", "--first-parent", *CMD)) == ["Merge the side"]
 
 
 @pytest.mark.parametrize(("words", "slug"), [
@@ -116,19 +85,6 @@ def test_ends_that_can_not_be_searched_between_are_refused(tmp_path, words, slug
     project.git("branch", "side", project.git("commit-tree", "-p", "c0", "-m", "aside", "c0^{tree}").strip())
     done = project.bitten("bisect", "--repeat", "1", *words, *CMD)
     assert project.slug(done) == slug, done.stderr
-
-
-def test_the_open_case_says_what_is_looked_for(tmp_path):
-    project = history(tmp_path, [0.6] * 3 + [1.5] * 3)
-    project.bitten("run", *CMD)
-    told = found(project, "--good", "c0")
-    assert subjects(told) == ["Change number 3"] and told["signature"].startswith("ValueError: diverged at step N")
-
-
-def test_the_uncommitted_change_may_be_the_one(tmp_path):
-    project = history(tmp_path, [0.6] * 4)
-    project.write("rate.py", "RATE = 1.5\n")
-    assert subjects(found(project, "--good", "c0", "--repeat", "1", *CMD)) == ["work tree"]
 
 
 def test_without_a_history_there_is_nothing_to_search(tmp_path):

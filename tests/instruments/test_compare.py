@@ -15,7 +15,7 @@ from bitten.core.trouble import BadInput
 from tests.instruments.mutator import HARMFUL, WARM, applied, files, healthy
 from tests.instruments.stage import line_of, probed, probed_alone
 
-FEW = ("normalisation", "seed", "init", "mode", "metric")
+FEW = ("normalisation", "mode")
 UNSEEDED = """
 import numpy as np
 import torch
@@ -92,18 +92,6 @@ def test_the_first_value_that_no_seed_decides_is_named(tmp_path):
     assert (first.stage, first.key) == ("preprocessing", "noisy")
     assert first.one.at == f"main.py:{line_of(UNSEEDED, '# <- unseeded')}"
     assert first.one.given == first.other.given
-
-
-def test_a_recording_changes_no_number_stays_small_and_tells_of_workers(tmp_path):
-    source = LONG.replace("WORKERS", "2")
-    plain, seen = probed(tmp_path, source), probed(tmp_path, source, "recording")
-    assert (seen.stdout, seen.stderr, seen.troubles) == (plain.stdout, "", [])
-    assert sum(each.stat().st_size for each in seen.spool.glob("recording-*.jsonl")) < 400_000
-    found = recordings.read(seen.spool, seen.root, str)
-    assert {each.key for each in found.marks if each.stage == "preprocessing"} == {"Squares.__getitem__"}
-    steps = {each.step for each in found.marks if each.stage == "gradient"}
-    assert steps == {0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
-    assert recordings.read(plain.spool, plain.root, str) is None
 
 
 def test_a_program_of_numpy_alone_is_recorded_from_its_own_python(tmp_path):

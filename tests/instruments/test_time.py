@@ -27,15 +27,6 @@ print("done")
 """
 
 
-def test_a_function_that_is_compiled_up_to_the_limit_is_found_at_the_line_that_a_failed_guard_names_or_else_at_its_own(tmp_path):
-    for sizes, mark in (("(3, 4, 5, 3, 6, 7, 8, 9, 10, 11, 12)", "# <- here"), ("range(3, 16)", "# <- function")):
-        source = COMPILED.replace("SIZES", sizes)
-        seen = probed(tmp_path, source, "time", warm=WARM)
-        assert (seen.exit, seen.stdout, seen.troubles) == (0, "done\n", []), seen.stderr
-        found = [(each.facts["at"], each.facts["time.recompile_limit"]) for each in seen.findings]
-        assert found == [(f"main.py:{line_of(source, mark)}", 8)]
-
-
 def test_compiling_again_below_the_limit_or_for_any_size_is_only_counted(tmp_path):
     few = COMPILED.replace("SIZES", "range(3, 6)")
     free = COMPILED.replace("SIZES", "range(3, 16)").replace("self.known[len(x)]\n", "2\n").replace("len(x) not in self.known", "False")

@@ -14,7 +14,7 @@ from bitten.core.failure import Crash, Run, Sighting
 from bitten.core.intervening import TURNS, turns_from
 from bitten.core.ladder import advance, fold
 from bitten.core.ports import Observed
-from bitten.core.prediction import parse
+from bitten.core.prediction import Prediction, parse
 from bitten.core.trouble import BadInput
 from bitten.steps.check import Bench, check
 from bitten.steps.suspect import check_from, suspect
@@ -53,11 +53,12 @@ def suspicion(supports: str = 'changed.nan.kind == "none"', refutes: str = 'chan
     return Hypothesis("h1", "the rate is too high", "-", Check(parse(supports), parse(refutes), change=Change(turns=turns)), "person:a")
 
 
-def asked(wanted: Hypothesis, *runs: Observed, on_base: bool = True, known: Evidence | None = None) -> tuple[Evidence, Room]:
+def asked(wanted: Hypothesis, *runs: Observed, on_base: bool = True, known: Evidence | None = None,
+          expected: tuple[Prediction, ...] = ()) -> tuple[Evidence, Room]:
     room = Room(*runs)
     base = fold([nouns.failure(), wanted])
-    shows = "ValueError: the loss is NaN @ - > -"
-    case = replace(base, failure=replace(base.failure, facts={**base.failure.facts, "signature": shows}))
+    shows = f"missed: {expected[0]}" if expected else "ValueError: the loss is NaN @ - > -"
+    case = replace(base, failure=replace(base.failure, facts={**base.failure.facts, "signature": shows}, expected=expected))
     case = advance(case, known) if known else case
     kept = SimpleNamespace(keep=lambda *args: "evidence/h1-1")
     bench = Bench(SimpleNamespace(copy=lambda allowed: nullcontext(room)), None, kept, instruments=("nan", "mode"))
@@ -95,6 +96,48 @@ def test_a_turn_that_was_never_applied_decides_nothing_and_says_why():
 def test_a_vanished_failure_alone_names_no_cause():
     found, _ = asked(suspicion("symptom.depends == true", "symptom.depends == false"), BROKEN, WELL)
     assert found.verdict is Verdict.UNCLEAR and "that alone names no cause" in found.unclear
+
+
+KILLED = replace(ran(1, {}, 7), run=Run(nouns.COMMAND, None, 1.0, signal=9), facts={"exit": None, "signal": 9}, crashes=())
+
+
+@pytest.mark.parametrize(("supports", "refutes", "control"), [
+    ("changed.exit == 0", "changed.exit != 0", BROKEN), ('changed.shows == ""', 'changed.shows != ""', BROKEN),
+    ('changed.nan.kind == "none"', 'changed.nan.kind != "none"', replace(BROKEN, facts={"exit": 1})),
+])  # fmt: skip
+def test_nor_does_it_by_another_name_or_by_a_fact_that_the_control_run_did_not_measure(supports, refutes, control):
+    found, _ = asked(suspicion(supports, refutes), control, WELL)
+    assert found.verdict is Verdict.UNCLEAR and "that alone names no cause" in found.unclear
+
+
+def test_a_run_that_was_killed_before_it_measured_what_was_expected_missed_no_measured_fact():
+    wanted, expected = suspicion("symptom.depends == true", "symptom.depends == false"), (parse("val_acc >= 0.8"),)
+    well = ran(0, HEALTHY, 20, "applied", val_acc=0.9)
+    low = ran(0, {"nan.kind": "none"}, 20, val_acc=0.3)
+    assert asked(wanted, KILLED, well, expected=expected)[0].verdict is Verdict.UNCLEAR
+    assert asked(wanted, low, well, expected=expected)[0].verdict is Verdict.SUPPORTS
+
+
+def test_another_failure_under_the_change_decides_nothing_unless_it_came_later_or_its_own_words_are_asked_for():
+    other = (Crash("TypeError", "half is not for this device", (), "main", "root"),)
+    early, late = (replace(ran(1, HEALTHY, steps, "applied", stderr="TypeError"), crashes=other) for steps in (7, 8))
+    found, _ = asked(suspicion(), BROKEN, early)
+    assert found.verdict is Verdict.UNCLEAR and "it failed in another way before that: TypeError: half" in found.unclear
+    assert asked(suspicion(), BROKEN, late)[0].verdict is Verdict.SUPPORTS
+    assert asked(suspicion('changed.stderr ~ "TypeError"', "changed.exit == 0"), BROKEN, early)[0].verdict is Verdict.SUPPORTS
+    killed = replace(late, run=replace(late.run, exit=2))
+    assert asked(suspicion("changed.exit != 1", "changed.exit == 1"), BROKEN, killed)[0].verdict is Verdict.UNCLEAR
+
+
+def test_a_changed_run_that_ended_well_before_the_step_of_the_finding_did_not_come_to_it():
+    found, _ = asked(suspicion(), BROKEN, ran(0, HEALTHY, 4, "applied"))
+    assert found.verdict is Verdict.UNCLEAR and "It made 4 steps; the failure came after 7." in found.unclear
+
+
+def test_a_turn_that_failed_in_one_process_was_not_applied():
+    half = replace(WELL, sightings=(Sighting("turns", "", {"turn.lr": "failed: TypeError: no"}), *WELL.sightings))
+    found, _ = asked(suspicion(), BROKEN, half)
+    assert found.verdict is Verdict.UNCLEAR and "failed: TypeError: no" in found.unclear
 
 
 def test_a_failure_that_stays_under_the_change_refutes():
@@ -135,6 +178,33 @@ def test_on_a_fix_the_control_run_refutes_when_it_passes_the_step_where_the_fail
     assert ill.verdict is Verdict.SUPPORTS, "the numbers are still bad where nothing changes them"
     crashed, _ = asked(wanted, BROKEN, WELL, on_base=False, known=known)
     assert crashed.verdict is Verdict.UNCLEAR and "did not complete" in crashed.unclear
+
+
+def test_on_a_fix_numbers_that_are_bad_with_and_without_the_change_are_no_proof():
+    wanted = suspicion()
+    known, _ = asked(wanted, BROKEN, WELL)
+    hidden = replace(ran(0, NAN, 20), crashes=())
+    again, _ = asked(wanted, hidden, hidden, on_base=False, known=known)
+    assert again.verdict is Verdict.UNCLEAR and again.unclear == "On the fix control.nan.kind = loss still, as in the failing run."
+    low, lower = (ran(0, HEALTHY, 20, acc=value) for value in (0.3, 0.2))
+    wanted = suspicion("changed.acc >= 0.8", "changed.acc < 0.8")
+    known, _ = asked(wanted, ran(1, NAN, 7, acc=0.1), ran(0, HEALTHY, 20, "applied", acc=0.9))
+    again, _ = asked(wanted, low, lower, on_base=False, known=known)
+    assert (known.verdict, again.verdict) == (Verdict.SUPPORTS, Verdict.UNCLEAR)
+
+
+def test_on_a_fix_a_failure_that_is_still_there_is_no_proof_whatever_the_change_does():
+    wanted, expected = suspicion("symptom.depends == true", "symptom.depends == false"), (parse("acc >= 0.8"),)
+    again, _ = asked(wanted, ran(0, HEALTHY, 20, acc=0.3), ran(0, HEALTHY, 20, acc=0.3), on_base=False, expected=expected)
+    assert again.verdict is Verdict.UNCLEAR and again.unclear == "On the fix it still shows: missed: acc >= 0.8."
+
+
+def test_on_a_fix_that_makes_fewer_steps_a_run_that_missed_its_expectation_at_its_end_is_proven_by_its_end():
+    wanted, expected = suspicion("changed.acc >= 0.8", "changed.acc < 0.8"), (parse("acc >= 0.8"),)
+    low, high = ran(0, HEALTHY, 200, acc=0.3), ran(0, HEALTHY, 100, "applied", acc=0.9)
+    known, _ = asked(wanted, low, high, expected=expected)
+    again, _ = asked(wanted, high, high, on_base=False, known=known, expected=expected)
+    assert (known.verdict, again.verdict) == (Verdict.SUPPORTS, Verdict.REFUTES), (known.unclear, again.unclear)
 
 
 def test_on_a_fix_a_failure_that_is_gone_depends_on_nothing_however_the_changed_run_ends():
