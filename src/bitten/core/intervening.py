@@ -18,6 +18,8 @@ CONTROL, CHANGED = "control.", "changed."
 DEPENDS = "symptom.depends"
 _OWN = frozenset(("exit", "signal", "seconds", "hung", "stdout", "stderr"))
 """Facts that every run has; of these `exit` alone is set side by side, unless another is asked for."""
+ENDS = frozenset(("exit", "signal", "hung", "shows"))
+"""Facts that tell of a run no more than whether it failed, and how."""
 MOST = 80
 LONGEST = 200
 """Characters of a text that is set side by side."""
@@ -111,11 +113,16 @@ def _steps(sightings: Iterable[Sighting], found: Iterable[Sighting]) -> dict[str
 
 
 def turned(turns: Iterable[str], sightings: Iterable[Sighting]) -> dict[str, Json]:
-    """What became of each turn, over all processes: applied in one is applied."""
+    """What became of each turn, over all processes: applied in one is applied, and one that failed in any has failed."""
     told: dict[str, Json] = {}
-    for each in sorted(sightings, key=lambda seen: any(value == "applied" for value in seen.facts.values())):
+    for each in sorted(sightings, key=_weight):
         told.update({name: value for name, value in each.facts.items() if name.startswith("turn.") and name != "turn.steps"})
     return {name: value for name, value in told.items() if name.split(".")[1] in {turn.partition("=")[0] for turn in turns}}
+
+
+def _weight(seen: Sighting) -> int:
+    states = [str(value) for value in seen.facts.values()]
+    return 2 if any(state.startswith("failed: ") for state in states) else int("applied" in states)
 
 
 # ---------------------------------------------------------------------------------------------- when it decides nothing
@@ -132,12 +139,28 @@ def unapplied(turns: Sequence[str], facts: Facts) -> str:
     return ""
 
 
-def vanished_alone(turns: Sequence[str], supports_if: Prediction, facts: Facts) -> str:
-    """That nothing was measured but that the failure is gone; a missed expectation is itself a measured fact."""
-    if not turns or supports_if.fact != DEPENDS or facts.get(DEPENDS) is not True or str(facts.get("control.shows")).startswith("missed:"):
+def vanished_alone(turns: Sequence[str], supports_if: Prediction, facts: Facts, was_measured: bool) -> str:
+    """That nothing was measured but that the failure is gone, or became another. What the control run did not measure is no difference.
+
+    `was_measured`: what was missed was itself a measured fact.
+    """
+    if not turns or facts.get(DEPENDS) is False:
         return ""
-    return (f"The failure vanished under {', '.join(turns)}, and that alone names no cause: many changes hide it. "
-            "Predict what is measured there, such as  changed.nan.kind == \"none\".")
+    name, is_gone = plain(supports_if.fact), facts.get(DEPENDS) is True
+    is_lone = is_gone and supports_if.fact.startswith(CHANGED) and facts.get(f"{CONTROL}{name}") is None
+    says_no_more = supports_if.fact == DEPENDS or (supports_if.fact.startswith(CHANGED) and name in ENDS)
+    if not is_lone and (was_measured or not says_no_more or (name == "shows" and not is_gone)):
+        return ""
+    return (f"The failure {'vanished' if is_gone else 'became another'} under {', '.join(turns)}, and that alone names no cause: "
+            "many changes do that. Predict what is measured with and without it, such as  changed.nan.kind == \"none\".")
+
+
+def failed_otherwise(turns: Sequence[str], supports_if: Prediction, facts: Facts) -> str:
+    """That a changed run ended in another failure before it was past the step of the first; its own words may speak all the same."""
+    name, made, symptom = plain(supports_if.fact), facts.get(f"{CHANGED}steps"), symptom_step(facts)
+    if not turns or DEPENDS in facts or name in _OWN | ENDS or (isinstance(made, int) and symptom is not None and made > symptom):
+        return ""
+    return f"Under {', '.join(turns)} it failed in another way before that: {facts[f'{CHANGED}shows']}."
 
 
 def fell_short(facts: Facts, side: str, symptom: int | None) -> str:
@@ -149,8 +172,21 @@ def fell_short(facts: Facts, side: str, symptom: int | None) -> str:
 
 
 def symptom_step(facts: Facts) -> int | None:
-    """The step at which the control run showed the failure: that of the first finding, else its last one."""
-    return next((int(facts[name]) for name in ("control.step", "control.steps") if isinstance(facts.get(name), int)), None)
+    """The step at which the control run showed the failure: that of the first finding, else its last one where it ended there."""
+    ended = () if facts.get("control.exit") == 0 else ("control.steps",)
+    return next((int(facts[name]) for name in ("control.step", *ended) if isinstance(facts.get(name), int)), None)
+
+
+def as_before(supports_if: Prediction, refutes_if: Prediction, facts: Facts, before: Facts) -> str:
+    """On a fix: that without the change the fact is as it was in the failing run. A change that makes no difference proves nothing then."""
+    for side in (supports_if, refutes_if):
+        if not side.fact.startswith(CHANGED):
+            continue
+        there = Prediction(f"{CONTROL}{plain(side.fact)}", side.op, side.value)
+        is_same = plain(side.fact) not in _OWN | ENDS and facts.get(there.fact) is not None and facts[there.fact] == before.get(there.fact)
+        if is_same or (side is refutes_if and there.holds(facts) is True and there.holds(before) is True):
+            return f"On the fix {there.fact} = {facts[there.fact]} still, as in the failing run."
+    return ""
 
 
 def both(control: Facts, changed: Facts) -> Iterator[tuple[str, Json]]:

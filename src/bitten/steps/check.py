@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bitten.core import intervening
-from bitten.core.case import Change, Evidence, Hypothesis, Script
+from bitten.core.case import Change, Evidence, Hypothesis, Script, Verdict
 from bitten.core.failure import Command, Failure
 from bitten.core.ladder import Case
 from bitten.core.ports import Allowed, Copy, EvidenceRoom, Observed, Repo, Sandbox
@@ -127,23 +127,47 @@ class _Asks:
         wanted = [intervening.plain(side.fact) for side in (hypothesis.check.supports_if, hypothesis.check.refutes_if)]
         sides = (intervening.beside(seen.facts, seen.sightings, armed, wanted) for seen in (control, changed))
         facts = {**dict(intervening.both(*sides)), **self._comparison(change, control, changed)}
-        doubt = self._doubt(control) or _kept_from(changed) or self._undecided(hypothesis, change, changed, facts)
+        doubt = self._doubt(control) or _kept_from(changed) or self._undecided(hypothesis, change, control, changed, facts)
         return self._kept(hypothesis, changed, facts, doubt)
 
-    def _undecided(self, hypothesis: Hypothesis, change: Change, changed: Observed, facts: Facts) -> str:
-        """Why two runs side by side decide nothing. On a fix it is the control run that has to come as far as the failure did."""
+    def _undecided(self, hypothesis: Hypothesis, change: Change, control: Observed, changed: Observed, facts: Facts) -> str:
+        """Why two runs side by side decide nothing."""
+        supports_if = hypothesis.check.supports_if
         if not self.on_base:
-            before = self.case.latest(hypothesis)
-            return intervening.fell_short(facts, intervening.CONTROL, intervening.symptom_step(before.facts) if before else None)
+            return self._unproven(hypothesis, facts)
         if unapplied := intervening.unapplied(change.turns, facts):
             return unapplied
-        if change.turns and not changed.run.ended_well and (short := intervening.fell_short(facts, intervening.CHANGED,
-                                                                                            intervening.symptom_step(facts))):
+        if change.turns and (short := intervening.fell_short(facts, intervening.CHANGED, self._to_reach(changed, facts))):
             return f"Under {', '.join(change.turns)} it ended before that: {short}"
+        if not changed.run.ended_well and (otherwise := intervening.failed_otherwise(change.turns, supports_if, facts)):
+            return otherwise
         if Evidence(hypothesis, facts).holds_unchanged:
-            told = f"{intervening.CONTROL}{intervening.plain(hypothesis.check.supports_if.fact)}"
+            told = f"{intervening.CONTROL}{intervening.plain(supports_if.fact)}"
             return f"Without the change too {told} = {facts[told]}, while it fails: this fact does not tell the failure."
-        return intervening.vanished_alone(change.turns, hypothesis.check.supports_if, facts)
+        return intervening.vanished_alone(change.turns, supports_if, facts, self._missed_a_measured_one(control))
+
+    def _unproven(self, hypothesis: Hypothesis, facts: Facts) -> str:
+        """On a fix it is the control run that has to come as far as the failure did, and to be well there."""
+        before, evidence = self.case.latest(hypothesis), Evidence(hypothesis, facts)
+        known = before.facts if before else {}
+        if short := intervening.fell_short(facts, intervening.CONTROL, intervening.symptom_step(known)):
+            return short
+        if evidence.verdict is Verdict.SUPPORTS:
+            return ""
+        if shown := facts["control.shows"]:
+            return f"On the fix it still shows: {shown}."
+        predicted = hypothesis.check.supports_if, hypothesis.check.refutes_if
+        return "" if evidence.holds_unchanged else intervening.as_before(*predicted, facts, known)
+
+    def _to_reach(self, changed: Observed, facts: Facts) -> int | None:
+        """The step that a changed run has to reach: one that came to its own end need not have as many as another that crashed."""
+        found = facts.get(f"{intervening.CONTROL}step")
+        return intervening.symptom_step(facts) if not changed.run.ended_well or found is not None else None
+
+    def _missed_a_measured_one(self, control: Observed) -> bool:
+        """Whether the failure is an expectation that is missed by its value, and not by how the run ended."""
+        missed = [each for each in self.expected if each.holds(control.facts) is False and each.fact not in intervening.ENDS]
+        return bool(missed) and shows(control, self.expected).startswith("missed:")
 
     def _under(self, change: Change, copy: Copy) -> Command:
         """The command under another condition; a revision's files are laid into the copy first."""
