@@ -59,3 +59,78 @@ def test_torchscript_finds_what_a_scripted_class_names_where_the_program_has_it(
     scripted = "@torch.jit.script\nclass Box:\n    def __init__(self, x: int):\n        self.x = twice(x)\nprint(Box(2).x)\n"
     seen = probed(tmp_path, LOOP + functions + scripted, "all")
     assert seen.exit == 0 and seen.stdout.splitlines()[-1] == "4", seen.stderr
+
+
+SEEN_BY_TOOLS = """
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.func import functional_call, grad, vmap
+from torch.utils._python_dispatch import TorchDispatchMode
+x, y = torch.randn(3, 4), torch.zeros(3, 2)
+traced = torch.jit.trace(net, x)
+print(traced.graph, make_fx(net)(x).code)
+class Log(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        print(func)
+        return func(*args, **(kwargs or {}))
+with Log(), torch.no_grad():
+    net(x), net(x), net(x)
+def loss(weights, row, wanted):
+    return ((functional_call(net, weights, (row,)) - wanted) ** 2).mean()
+weights = {name: each.detach() for name, each in net.named_parameters()}
+print([each.sum().item() for each in vmap(grad(loss), in_dims=(None, 0, 0))(weights, x, y).values()])
+"""
+
+
+def test_what_tools_trace_transform_or_log_has_no_operation_of_ours(tmp_path):
+    plain, armed = probed(tmp_path, LOOP + SEEN_BY_TOOLS), probed(tmp_path, LOOP + SEEN_BY_TOOLS, "all")
+    assert (armed.exit, armed.stdout, armed.stderr, armed.troubles) == (0, plain.stdout, plain.stderr, []) and plain.exit == 0
+
+
+def test_functions_that_are_watched_can_be_pickled_by_their_names(tmp_path):
+    source = """
+import functools, pickle, torch
+torch.zeros(2, 2).argmax(1)
+kinds = [torch.cat, torch.max, torch.Tensor.argmax, torch.Tensor.__eq__, torch.load, torch.nn.functional.cross_entropy,
+         torch.nn.utils.clip_grad_norm_, torch.nn.Module.train]
+print([pickle.loads(pickle.dumps(each)) is each for each in kinds], pickle.loads(pickle.dumps(functools.partial(torch.softmax, dim=1))))
+"""
+    plain, armed = probed_alone(tmp_path, source), probed_alone(tmp_path, source, "all")
+    assert (armed.exit, armed.stderr) == (0, "") and armed.stdout.startswith(str([True] * 8)), armed.stderr
+    assert plain.stdout.startswith(str([True] * 8))
+
+
+KEPT = """
+import gc, os, weakref
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+data = TensorDataset(torch.zeros(8, 3))
+loader = DataLoader(data, 2, num_workers=1, persistent_workers=True)
+for batch in loader:
+    pass
+worker = loader._iterator._workers[0].pid
+kept = weakref.ref(data)
+del data, loader, batch
+gc.collect()
+print(kept() is None, os.path.exists(f"/proc/{worker}"))
+net, kept = torch.nn.Linear(3, 2), []
+for _ in range(2):
+    out = net(torch.zeros(4, 3))
+    kept.append(weakref.ref(out))
+    torch.nn.functional.cross_entropy(input=out, target=torch.zeros(4, dtype=torch.long), weight=torch.ones(2)).backward()
+    torch.optim.SGD(net.parameters(), lr=0.1).step()
+del out
+gc.collect()
+print([each() is None for each in kept])
+"""
+
+
+def test_a_loader_its_workers_and_what_a_loss_was_given_end_when_the_program_lets_go_of_them(tmp_path):
+    seen = probed(tmp_path, KEPT, "all")
+    assert seen.stdout.splitlines() == ["True False", "[True, True]"] and seen.troubles == [], seen.stderr
+
+
+def test_nothing_is_looked_at_while_a_cuda_graph_is_captured(tmp_path):
+    source = LOOP.replace("for i", "torch.cuda.is_initialized = torch.cuda.is_current_stream_capturing = lambda: True\nfor i", 1)
+    plain, armed = probed(tmp_path, source), probed(tmp_path, source, "all")
+    assert (armed.exit, armed.stdout, armed.stderr) == (0, plain.stdout, "")
+    assert armed.fact("loss.calls") == 0 and armed.fact("nan.steps") == 0 and probed(tmp_path, LOOP, "all").fact("loss.calls") == 5

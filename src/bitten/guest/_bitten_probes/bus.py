@@ -99,8 +99,13 @@ class quiet:  # noqa: N801 - read as a word: `with bus.quiet():`
 
 
 def is_closed() -> bool:
-    """Whether nobody is to be told: our own work, or code that is being compiled or traced."""
-    return Now.quiet or Now.is_ended or _is_compiling() or _is_tracing()
+    """Whether nobody is to be told: our own work, code that is traced or transformed, which has no values to read, or a mode's.
+
+    A program's own dispatch mode (or that of `make_fx`, or of fake tensors) would see each operation of ours.
+    """
+    if Now.quiet or Now.is_ended or _is_compiling() or _is_capturing():
+        return True
+    return bool(_is_tracing()) or _is_transforming() or _dispatch_modes() > 0
 
 
 def _never() -> bool:
@@ -109,6 +114,14 @@ def _never() -> bool:
 
 _is_compiling: Callable[[], bool] = _never
 _is_tracing: Callable[[], Any] = _never
+_is_transforming: Callable[[], bool] = _never
+_dispatch_modes: Callable[[], int] = _never
+
+
+def _is_capturing() -> bool:
+    """Whether a CUDA graph is being made: a number read off the device would end it, and work of ours would become a part of it."""
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    return cuda is not None and bool(cuda.is_initialized() and cuda.is_current_stream_capturing())
 
 
 # ---------------------------------------------------------------------------------------------- deferred numbers
@@ -123,9 +136,9 @@ MOST_PENDING = 256
 
 
 def settle() -> None:
-    """One host read a device for all that was deferred. A read would spoil a CUDA graph that is being captured: then it waits."""
+    """One host read a device for all that was deferred. It waits while a CUDA graph is captured."""
     torch = sys.modules.get("torch")
-    if torch is None or not _pending or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()):
+    if torch is None or not _pending or _is_capturing():
         return
     pending = _pending[:]
     _pending.clear()
@@ -146,7 +159,7 @@ def settle() -> None:
 
 
 def _pre(module: Any, args: Any) -> None:
-    if _is_compiling() or Now.quiet:
+    if is_closed():
         return
     depth = getattr(_mine, "depth", 0)
     _mine.depth = depth + 1
@@ -160,7 +173,7 @@ def _pre(module: Any, args: Any) -> None:
 
 def _post(module: Any, args: Any, *rest: Any) -> None:
     """(kwargs, out); where the call raised torch gives `None` alone. The hook is always called, so that the depth is right afterwards."""
-    if _is_compiling() or Now.quiet:
+    if is_closed():
         return
     kwargs, out = rest if len(rest) == 2 else ({}, None)
     depth = _mine.depth = max(0, getattr(_mine, "depth", 1) - 1)
@@ -214,7 +227,7 @@ def birthplace(thing: Any) -> tuple[str, str]:
 
 
 def _registered(parent: Any, name: str, child: Any) -> None:
-    if child is not None and not Now.quiet and not _is_compiling():
+    if child is not None and not is_closed():
         where = report.line(sys._getframe(1))
         if where[0]:
             note_birth(child, where)
@@ -254,10 +267,19 @@ def wrap(
     names: dict[str, Any] = {"__name__": "bitten_watch"}
     exec(_CODE, names)
     outer = functools.wraps(inner)(names["watching"](inner, is_closed, _guarded(probe, name, before), _guarded(probe, name, after)))
+    _name(outer, owner, name)
     placed = outer if inner is found else (staticmethod if isinstance(found, staticmethod) else classmethod)(outer)
     _wrapped.append((owner, name, found, placed))
     setattr(owner, name, placed)
     return True
+
+
+def _name(outer: Any, owner: Any, name: str) -> None:
+    """Pickle finds a function by its names: a program may hand it to a worker, or save it in a model."""
+    if isinstance(owner, type):
+        outer.__module__, outer.__qualname__ = owner.__module__, f"{owner.__qualname__}.{name}"
+    elif type(owner) is type(sys):
+        outer.__module__, outer.__qualname__ = owner.__name__, name
 
 
 def _of_c(owner: type, name: str) -> Any:
@@ -321,10 +343,12 @@ def install() -> None:
 
 
 def _torch(torch: Any) -> None:
-    global _is_compiling, _is_tracing  # noqa: PLW0603 - known once torch is there
+    global _is_compiling, _is_tracing, _is_transforming, _dispatch_modes  # noqa: PLW0603 - known once torch is there
     modules, optimizers = torch.nn.modules.module, sys.modules["torch.optim.optimizer"]
     _is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)
     _is_tracing = torch._C._get_tracing_state
+    _is_transforming = getattr(torch._C, "_are_functorch_transforms_active", _never)
+    _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", _never)
     for handle in (
         modules.register_module_forward_pre_hook(_pre), modules.register_module_forward_hook(_post, with_kwargs=True, always_call=True),
         modules.register_module_module_registration_hook(_registered),
@@ -369,16 +393,20 @@ def _switched(outermost: bool, args: Any, kwargs: Any, out: Any) -> None:
         fire("mode", args[0], bool(args[1] if len(args) > 1 else kwargs.get("mode", True)))
 
 
+def _nobody() -> None:
+    return None
+
+
 def _births_of(kind: type) -> None:
     wrap("bus", kind, "__init__", None, lambda kept, args, kwargs, out: note_birth(args[0], report.line(sys._getframe(2))))
 
 
 def _loaders(module: Any) -> None:
     _births_of(module.DataLoader)
-    owners: Any = weakref.WeakKeyDictionary()
-    wrap("bus", module.DataLoader, "__iter__", None, lambda kept, args, kwargs, out: owners.__setitem__(out, args[0]))
+    owners: Any = weakref.WeakKeyDictionary()  # a loader with persistent workers keeps its iterator, so neither may be kept here
+    wrap("bus", module.DataLoader, "__iter__", None, lambda kept, args, kwargs, out: owners.__setitem__(out, weakref.ref(args[0])))
     wrap("bus", module._BaseDataLoaderIter, "__next__", None,
-         lambda kept, args, kwargs, out: fire("batch", args[0], owners.get(args[0]), out))
+         lambda kept, args, kwargs, out: fire("batch", args[0], owners.get(args[0], _nobody)(), out))
 
 
 # ---------------------------------------------------------------------------------------------- steps
