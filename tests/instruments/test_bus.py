@@ -133,4 +133,4 @@ def test_nothing_is_looked_at_while_a_cuda_graph_is_captured(tmp_path):
     source = LOOP.replace("for i", "torch.cuda.is_initialized = torch.cuda.is_current_stream_capturing = lambda: True\nfor i", 1)
     plain, armed = probed(tmp_path, source), probed(tmp_path, source, "all")
     assert (armed.exit, armed.stdout, armed.stderr) == (0, plain.stdout, "")
-    assert armed.fact("loss.calls") == 0 and armed.fact("nan.steps") == 0 and probed(tmp_path, LOOP, "all").fact("loss.calls") == 5
+    assert armed.fact("loss.calls") == 0 and probed(tmp_path, LOOP, "all").fact("loss.calls") == 5

@@ -29,7 +29,8 @@ class Look:
     """What is known of one call at once; `numbers` are filled in when they were read."""
 
     def __init__(self, name: str, given: Any, target: Any, options: dict[str, Any]) -> None:
-        self.name, self.options = name, options
+        self.name = name
+        self.options = {key: value for key, value in options.items() if type(value) in (int, float, bool, str)}  # no tensor is kept
         self.shape, self.dtype = tuple(given.shape), str(given.dtype)[6:]
         self.made = loss_made.made(given)
         self.class_dim = _class_dim(name, given, options)
