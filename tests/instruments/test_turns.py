@@ -133,6 +133,22 @@ for factor in scale:
 """
 
 
+def test_a_scaler_that_can_pass_over_no_step_has_failed_and_takes_no_other_turn_with_it(tmp_path):
+    own = OVERFLOW.replace("opt = torch.optim.AdamW([w], lr=0.1)", """
+class Own(torch.optim.Optimizer):
+    def step(self):
+        for each in self.param_groups[0]["params"]:
+            each.data.add_(each.grad, alpha=-self.param_groups[0]["lr"])
+opt = Own([w], {"lr": 0.1})""").replace("[1.0, 1e4, 1.0]", "[1.0, 1e4, 1.0, 1.0, 1.0]")
+    seen = turned(tmp_path, own, "scaler=on", "lr=0.5")
+    assert seen.fact("turn.scaler").startswith("failed: TypeError: a step can't be passed over"), seen.fact("turn.scaler")
+    assert (seen.fact("turn.lr"), seen.fact("turn.lr.times"), seen.fact("turn.steps")) == ("applied", 5, 5)
+
+
+def test_a_rate_times_one_is_no_change(tmp_path):
+    assert turned(tmp_path, STEP, "lr=1").fact("turn.lr") == "failed: ValueError: times 1 is no change"
+
+
 def test_a_step_whose_scaled_gradients_overflow_is_passed_over(tmp_path):
     assert turned(tmp_path, OVERFLOW, "scaler=on").stdout == "True True\nTrue True\nFalse True\n"
 
@@ -216,6 +232,8 @@ for data in ([{"x": torch.tensor(i), "labels": torch.tensor(i)} for i in range(8
     one, other = seen.stdout.splitlines()
     assert "'x': tensor([0, 1, 2, 3, 4, 5, 6, 7])" in one and "'labels': tensor([0, 1, 2, 3, 4, 5, 6, 7])" not in one
     assert other == "tensor([0, 1, 2, 3, 4, 5, 6, 7])" and seen.fact("turn.shuffle_labels.times") == 1
+    alone = turned(tmp_path, source.replace("batch_size=8", "batch_size=1"), "shuffle_labels=on")
+    assert alone.fact("turn.shuffle_labels").startswith("refused: nothing tells"), "one row has no other to change places with"
 
 
 SEEDS = """

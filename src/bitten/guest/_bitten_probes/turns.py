@@ -168,7 +168,17 @@ def around(owner: Any, name: str, changed: Callable[[Any, Any, Any], Any]) -> No
 
 def arguments(turn: Turn, owner: Any, name: str, change: Callable[[Any, Any], Any]) -> None:
     """A function gets what `change(args, kwargs)` makes of its arguments."""
-    around(owner, name, lambda call, args, kwargs: _called(call, *(_tried(turn, change, args, kwargs) or (args, kwargs))))
+    around(owner, name, lambda call, args, kwargs: _called(call, *(tried(turn, change, args, kwargs) or (args, kwargs))))
+
+
+def listen(turn: Turn, **moments: Callable[..., Any]) -> None:
+    """As `bus.listen`; what fails is this turn, and no other is taken out with it."""
+    for name, call in moments.items():
+        bus.listen("turns", **{name: _telling(turn, call)})
+
+
+def _telling(turn: Turn, call: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: tried(turn, call, *args)
 
 
 def answers(turn: Turn, owner: Any, name: str, change: Callable[[Any, Any], Any]) -> None:
@@ -176,7 +186,7 @@ def answers(turn: Turn, owner: Any, name: str, change: Callable[[Any, Any], Any]
 
     def changed(call: Any, args: Any, kwargs: Any) -> Any:
         out = call(*args, **kwargs)
-        made = _tried(turn, lambda: (change(out, args),))
+        made = tried(turn, lambda: (change(out, args),))
         return out if made is None else made[0]
 
     around(owner, name, changed)
@@ -186,7 +196,7 @@ def _called(call: Any, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
-def _tried(turn: Turn, change: Callable[..., Any], *given: Any) -> Any:
+def tried(turn: Turn, change: Callable[..., Any], *given: Any) -> Any:
     try:
         return change(*given)
     except Exception as error:  # the program goes on as it would without us, and the turn says so

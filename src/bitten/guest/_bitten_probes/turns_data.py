@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
-bus: Any = hook.load("_bitten_probes.bus")
 patches: Any = hook.load("_bitten_patches")
 turns: Any = hook.load("_bitten_probes.turns")
 fingerprint: Any = hook.load("_bitten_probes.fingerprint")
@@ -85,13 +84,13 @@ def _making(turn: Any, change: Callable[[dict[str, Any]], Any]) -> None:
 class Handing:
     """Which loader an iterator is of, how many batches each has handed out, and which loaders train."""
 
-    def __init__(self) -> None:
+    def __init__(self, turn: Any) -> None:
         self.owner: Any = weakref.WeakKeyDictionary()
         self.count: Any = weakref.WeakKeyDictionary()
         self.trains: Any = weakref.WeakSet()
         self._at: Any = weakref.WeakKeyDictionary()
         self._backwards = 0
-        bus.listen("turns", backward=self._ran)
+        turns.listen(turn, backward=self._ran)
 
     def _ran(self, tensors: Any) -> None:
         self._backwards += 1
@@ -133,7 +132,7 @@ def overfit(turn: Any) -> None:
         raise ValueError("it is overfit=one")
     import copy  # noqa: PLC0415 - in copies alone
 
-    handing = Handing()
+    handing = Handing(turn)
     first: Any = weakref.WeakKeyDictionary()
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
@@ -157,14 +156,14 @@ def overfit(turn: Any) -> None:
 
     _on_loaders(lambda module: turns.answers(turn, module.DataLoader, "__iter__", handing.begins))
     _handing(turn, change)
-    bus.listen("turns", root_pre=called)
+    turns.listen(turn, root_pre=called)
 
 
 def skip(turn: Any) -> None:
     wanted = int(turn.value)
     if wanted < 1:
         raise ValueError("batch 0 comes before anything tells which loader trains: skip=1 or more")
-    handing = Handing()
+    handing = Handing(turn)
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
         loader = handing.loader(iterator)
@@ -197,7 +196,7 @@ def shuffle_labels(turn: Any) -> None:
             turn.fail(error)
             return out
         if changed is None:
-            turn.not_for("refused: nothing tells which part of the batch holds the labels")
+            turn.not_for("refused: nothing tells which part of the batch holds the labels, or it is of one row")
             return out
         turn.met()
         return changed
@@ -206,9 +205,9 @@ def shuffle_labels(turn: Any) -> None:
 
 
 def _relabelled(batch: Any, permuted: Callable[[Any], Any]) -> Any:
-    """A batch with its labels permuted: the last tensor of a sequence, or a dict's by their name. None where there are none."""
+    """A batch with its labels permuted: the last tensor of a sequence, or a dict's by their name. None where there are none to permute."""
     if isinstance(batch, dict) or hasattr(batch, "keys"):
-        name = next((name for name in LABELS if name in batch and fingerprint.is_tensor(batch[name])), None)
+        name = next((name for name in LABELS if name in batch and _has_rows(batch[name])), None)
         if name is None:
             return None
         import copy  # noqa: PLC0415 - as above
@@ -216,7 +215,11 @@ def _relabelled(batch: Any, permuted: Callable[[Any], Any]) -> Any:
         changed = copy.copy(batch)
         changed[name] = permuted(batch[name])
         return changed
-    if isinstance(batch, (list, tuple)) and len(batch) > 1 and fingerprint.is_tensor(batch[-1]) and batch[-1].dim():
+    if isinstance(batch, (list, tuple)) and len(batch) > 1 and _has_rows(batch[-1]):
         parts = [*batch[:-1], permuted(batch[-1])]
         return parts if isinstance(batch, list) else type(batch)(*parts) if hasattr(batch, "_fields") else tuple(parts)
     return None
+
+
+def _has_rows(value: Any) -> bool:
+    return bool(fingerprint.is_tensor(value) and value.dim() and len(value) > 1)

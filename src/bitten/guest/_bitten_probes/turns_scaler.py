@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
-bus: Any = hook.load("_bitten_probes.bus")
 patches: Any = hook.load("_bitten_patches")
 turns: Any = hook.load("_bitten_probes.turns")
 
@@ -48,7 +47,7 @@ class Scaling:
     # ------------------------------------------------------------------------------------------ backward
 
     def backward(self, call: Any, args: Any, kwargs: Any) -> Any:
-        if not self.is_half or self.is_theirs:
+        if not self.is_half or self.is_theirs or self.turn.state.startswith("failed"):
             return call(*args, **kwargs)
         tensors = _tensors(args, kwargs)
         if self.leaves:  # a checkpointed part of the same backward: its graph was hidden until now
@@ -62,7 +61,7 @@ class Scaling:
         try:
             return call(tensors, [self.torch.full_like(each, self.scale) for each in tensors], **_rest(args, kwargs))
         finally:
-            self._scale_back()
+            turns.tried(self.turn, self._scale_back)
             self.turn.met()
 
     def _refusal(self, tensors: Any, args: Any, kwargs: Any) -> str:
@@ -86,8 +85,9 @@ class Scaling:
 
     def _scale_back(self) -> None:
         was_good = True
+        leaves, self.leaves = self.leaves, []
         with self.torch.no_grad():
-            for leaf, before in self.leaves:
+            for leaf, before in leaves:
                 if leaf.grad is not None:
                     leaf.grad.mul_(1.0 / self.scale)
                     if not bool(self.torch.isfinite(leaf.grad).all()):
@@ -95,7 +95,6 @@ class Scaling:
                         self.bad.add(id(leaf))
                 if before is not None:
                     leaf.grad = before if leaf.grad is None else before.add_(leaf.grad)
-        self.leaves = []
         self.good = self.good + 1 if was_good else 0
         self.scale *= 0.5 if not was_good else 2.0 if self.good and self.good % GROWS_AFTER == 0 else 1.0
 
@@ -125,7 +124,7 @@ def put_in_place(turn: Any) -> None:
         theirs = sys.modules.get("torch.amp.grad_scaler") or sys.modules["torch.cuda.amp.grad_scaler"]  # before 2.3
         turns.arguments(turn, theirs.GradScaler, "scale", scaling.scaled)
         turns.around(torch.autograd, "backward", scaling.backward)
-        bus.listen("turns", step_pre=scaling.before, step_post=scaling.after)
+        turns.listen(turn, step_pre=scaling.before, step_post=scaling.after)
 
     patches.on_import("torch", in_torch)
 

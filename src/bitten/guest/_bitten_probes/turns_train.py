@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
-bus: Any = hook.load("_bitten_probes.bus")
 patches: Any = hook.load("_bitten_patches")
 turns: Any = hook.load("_bitten_probes.turns")
 
@@ -30,6 +29,8 @@ def _need(turn: Any, word: str) -> None:
 def lr(turn: Any) -> None:
     """Whatever sets the rates, a scheduler too, goes on from its own. An optimizer inside another's step gets the other's changed rates."""
     factor = float(turn.value)
+    if factor == 1.0:
+        raise ValueError("times 1 is no change")
     held: Any = weakref.WeakKeyDictionary()
 
     def before(optimizer: Any, number: int) -> None:
@@ -45,7 +46,7 @@ def lr(turn: Any) -> None:
         else:
             turn.not_for("refused: this optimizer makes its own learning rate")
 
-    bus.listen("turns", step_pre=before, step_post=lambda optimizer, number: _put_back(held.pop(optimizer, ())))
+    turns.listen(turn, step_pre=before, step_post=lambda optimizer, number: _put_back(held.pop(optimizer, ())))
 
 
 def _put_back(held: Any) -> None:
