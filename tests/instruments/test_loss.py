@@ -130,6 +130,7 @@ HEALTHY = HEAD + """
 import warnings
 warnings.simplefilter("error")
 bits = torch.randint(0, 2, (24, 4)).float()
+partly = bits.masked_fill(torch.rand(24, 4) < 0.3, -1)
 
 
 def focal(out):
@@ -199,6 +200,11 @@ done = [
     fit(linear(1), lambda out: ((out[:, 0] - numbers) ** 2).mean()),
     fit(linear(1), lambda out: F.huber_loss(out, numbers.mean().expand(24, 1))),
     fit(linear(2), lambda out: F.soft_margin_loss(out, bits[:, :2] * 2 - 1)),
+    fit(linear(4), lambda out: (F.binary_cross_entropy_with_logits(out, partly, reduction="none") * (partly >= 0)).mean()),
+    fit(linear(4), lambda out: F.binary_cross_entropy_with_logits(out, partly, (partly >= 0).float())),
+    fit(linear(4, nn.Sigmoid()), lambda out: (F.mse_loss(out, partly, reduction="none") * (partly >= 0)).mean()),
+    fit(linear(4, nn.Sigmoid()), lambda out: ((out - partly) ** 2 * (partly >= 0)).mean()),
+    fit(linear(4, nn.Sigmoid()), lambda out: ((out - partly) ** 2)[partly >= 0].mean()),
 ]
 print(len(done))
 """
@@ -245,7 +251,7 @@ def test_each_mistake_is_told_once(broken):
 
 def test_losses_that_are_meant_so_give_no_finding_and_the_shift_of_a_language_model_is_1(tmp_path):
     seen = probed(tmp_path, HEALTHY, "loss")
-    assert (seen.stdout, seen.troubles) == ("26\n", []), seen.stderr
+    assert (seen.stdout, seen.troubles) == ("31\n", []), seen.stderr
     assert [(each.facts["at"], each.facts["says"]) for each in seen.findings] == []
     assert (seen.fact("loss.kind"), seen.fact("loss.shift")) == ("none", 1)
 
@@ -335,3 +341,28 @@ def test_compiled_losses_stay_whole_and_nothing_of_a_step_is_kept(tmp_path):
     plain, armed = probed(tmp_path, LONG), probed(tmp_path, LONG, "loss", "metrics", "mode")
     assert (armed.exit, armed.stdout, armed.stderr) == (0, plain.stdout, "") and armed.stdout.startswith("0 ")
     assert armed.troubles == [] and armed.fact("loss.calls") >= 300
+
+
+def test_the_cause_is_found_beside_a_recording_which_looks_at_calls_by_the_same_profiler(tmp_path):
+    source = {"net.py": """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Sequential(nn.Linear(4, 3), nn.Softmax(1))  # <- made
+    def forward(self, x):
+        return self.head(x)
+""", "main.py": """
+import torch
+from net import Net
+torch.manual_seed(0)
+net = Net()
+opt = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(20):
+    opt.zero_grad()
+    torch.nn.functional.cross_entropy(net(torch.randn(8, 4)), torch.randint(0, 3, (8,))).backward()
+    opt.step()
+"""}
+    seen = probed(tmp_path, source, "loss", "recording")
+    assert seen.troubles == []
+    assert [each.facts["at"] for each in seen.findings] == [f"net.py:{line_of(source['net.py'], '# <- made')}"]

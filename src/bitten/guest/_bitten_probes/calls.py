@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+profiling: Any = hook.load("_bitten_probes.profiling")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 tape: Any = hook.load("_bitten_probes.tape")
@@ -124,9 +125,8 @@ def _arrived(module: Any) -> None:
 
 def begin() -> None:
     """Look, unless somebody else profiles, or all that may be spent is."""
-    if not Now.on and not _Importing.is_under_way() and Now.events < EVENTS and Now.spent < SECONDS and sys.getprofile() is None:
-        Now.on = True
-        sys.setprofile(_event)
+    if not Now.on and not _Importing.is_under_way() and Now.events < EVENTS and Now.spent < SECONDS:
+        Now.on = profiling.begin(_event)
 
 
 def again() -> None:
@@ -139,8 +139,7 @@ def again() -> None:
 def end() -> None:
     if Now.on:
         Now.on = False
-        if sys.getprofile() is _event:
-            sys.setprofile(None)
+        profiling.end(_event)
         Now.open.clear()
 
 

@@ -18,6 +18,7 @@ bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 frames: Any = hook.load("_bitten_frames")
 outputs: Any = hook.load("_bitten_probes.root_outputs")
+profiling: Any = hook.load("_bitten_probes.profiling")
 
 MOST_LOOKS = 20
 MOST_EVENTS = 300_000
@@ -39,16 +40,14 @@ class Seen:
 
 def begin() -> bool:
     """Look from now on; False where it may not."""
-    if sys.getprofile() is not None or Seen.looks >= MOST_LOOKS:
+    if Seen.looks >= MOST_LOOKS or not profiling.begin(_look):
         return False
     Seen.looks, Seen.events, Seen.calls, Seen.returned = Seen.looks + 1, 0, {}, {}
-    sys.setprofile(_look)
     return True
 
 
 def end() -> None:
-    if sys.getprofile() is _look:
-        sys.setprofile(None)
+    profiling.end(_look)
 
 
 def place_of_call(*names: str) -> tuple[str, str]:
