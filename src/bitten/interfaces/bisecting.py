@@ -37,7 +37,7 @@ def _row(found: Bisection, each: Tried, told: Told) -> tuple[str, ...]:
     mark, _ = MARKS[each.outcome]
     values = [_spread([look.value[at] for look in each.looks]) for at in range(len(found.question.expected))]
     shown = values or ["" if each.outcome is Outcome.SKIP else text.short(str(each.looks[-1].value), 50)]
-    why = f" ({text.short(each.why, 60)})" if each.outcome is Outcome.SKIP else ""
+    why = f" ({text.short(each.why, 60)})" if each.why else ""
     return (_short(each.commit, told), mark, str(len(each.looks)), *shown, f"{_subject(each.commit, told)}{why}")
 
 
@@ -66,7 +66,7 @@ def _answer(found: Bisection, told: Told) -> Iterator[str]:
         yield f"first bad commit: {click.style(_short(suspects[0], told), bold=True)}"
         yield from _commit(suspects[0], told)
     else:
-        yield f"the first bad commit is one of these {len(suspects)}: all but the latest do not run"
+        yield f"the first bad commit is one of these {len(suspects)}: all but the latest were skipped"
         yield from (f"  {_short(each, told)}  {_subject(each, told)}" for each in suspects[:SHOWN])
         yield from ([f"  … {len(suspects) - SHOWN} more"] if len(suspects) > SHOWN else [])
 

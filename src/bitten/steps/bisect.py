@@ -40,7 +40,7 @@ class Question:
 
 @noun
 class Look:
-    """One run: its outcome, what was measured (or shown), and why it does not count."""
+    """One run: its outcome, what was measured (or shown), and why it does not count, or what the copy kept from it."""
 
     outcome: Outcome
     value: Json = None
@@ -116,7 +116,8 @@ class Bisection:
         yield Tried(self.good, Outcome.GOOD, tuple(runs["good"]), "good")
 
     def _known_ends(self, bad: Tried, good: Tried) -> Iterator[Tried]:
-        self.signature = self.signature or ("" if self.question.expected else str(bad.looks[0].value))
+        shown = (str(each.value) for each in bad.looks if each.outcome is Outcome.BAD and not self.question.expected)
+        self.signature = self.signature or next(shown, "")
         self._judge({"bad": list(bad.looks), "good": list(good.looks)})
         yield from (bad, good)
 
@@ -167,25 +168,27 @@ class Bisection:
             if commit != WORK:
                 copy.write(self.bench.history.files(commit))
             seen = copy.run(self.question.command, timeout=self.question.timeout, instruments=self.question.instruments)
-        return self._measured(seen) if self.question.expected else self._shown(seen)
+        return self._measured(seen) if self.question.expected else self._shown(seen, commit)
 
     def _measured(self, seen: Observed) -> Look:
+        """A run that failed and was kept from something tells nothing: it may have failed by that."""
         expected = self.question.expected
         values = tuple(_value(each, seen) for each in expected)
         held = [each.holds(seen.facts) for each in expected]
         unmeasured = [each.fact for each, truth in zip(expected, held, strict=True) if truth is None]
-        if unmeasured or not (seen.run.ended_well or any(each.fact in ("exit", "signal") for each in expected)):
+        may_fail = not seen.refused and any(each.fact in ("exit", "signal") for each in expected)
+        if unmeasured or not (seen.run.ended_well or may_fail):
             return Look(Outcome.SKIP, values, _why(seen, f"{', '.join(unmeasured)} was never measured" if unmeasured else ""))
-        return Look(Outcome.GOOD if all(held) else Outcome.BAD, values)
+        return Look(Outcome.GOOD if all(held) else Outcome.BAD, values, _kept_from(seen))
 
-    def _shown(self, seen: Observed) -> Look:
-        """The bad end's first run says what is looked for, where nobody else did."""
+    def _shown(self, seen: Observed, commit: str) -> Look:
+        """The bad end's first failure says what is looked for, where nobody else did."""
         shown = shows(seen, ())
-        self.signature = self.signature or shown
+        self.signature = self.signature or (shown if commit == self.bad else "")
         if not shown:
-            return Look(Outcome.GOOD, "it is well")
+            return Look(Outcome.GOOD, "it is well", _kept_from(seen))
         if shown == self.signature:
-            return Look(Outcome.BAD, shown)
+            return Look(Outcome.BAD, shown, _kept_from(seen))
         return Look(Outcome.SKIP, shown, _why(seen, ""))
 
 
@@ -199,13 +202,16 @@ def _why(seen: Observed, missing: str) -> str:
     """Why a run says neither good nor bad, with what the copy kept from it."""
     crash = next((each for each in seen.crashes if each.role == "root"), None)
     failed = f"{crash.type}: {crash.message}"[:160] if crash else "" if seen.run.ended_well else ending(seen.run)
-    return ". ".join(part for part in (failed, missing, *seen.refused[:1]) if part)
+    return ". ".join(part for part in (failed, missing, _kept_from(seen)) if part)
+
+
+def _kept_from(seen: Observed) -> str:
+    return next(iter(seen.refused), "")
 
 
 def _told(looks: Sequence[Look]) -> str:
     values = dict.fromkeys(str(each.value if not isinstance(each.value, tuple) else ", ".join(map(str, each.value))) for each in looks)
     return "; ".join(values)
-
 
 
 def plain(tried: Tried) -> dict[str, Json]:

@@ -58,7 +58,7 @@ def bisect(
     question = _question(house, command, tuple(map(parse, expected)), (alpha, beta), repeat, timeout)
     search, good = _search(house, goods, bad, first_parent)
     bench = Bench(house.history, house.copies, house.person.progress, allowed)
-    tries = house.tries(_about(house, question, search, good, first_parent))
+    tries = house.tries(_about(house, question, search, good, first_parent, allowed))
     known = _known(tries.known())
     found = Bisection(question, search, good, bench, known)
     ends = f"{_short(house, found.bad)} and {_short(house, good)}"
@@ -89,19 +89,20 @@ def _question(house: House, typed: tuple[str, ...], expected: tuple[Prediction, 
     if command is None:
         raise BadInput("bisect-without-command", "There is no command to run, and no open case.", way="bitten bisect --good REV -- CMD")
     is_its = case is not None and (case.failure.run.command.argv, case.failure.run.command.cwd) == (command.argv, command.cwd)
-    known = case.expected if case and is_its and not expected and case.failure.missed else ()
-    signature = str(case.failure.facts.get("signature", "")) if case and is_its and not expected and not known else ""
+    failure = case.failure if case and is_its and not expected else None
+    known = case.expected if case and failure and failure.run.ended_well else ()
+    signature = str(failure.facts.get("signature", "")) if failure and failure.root and not known else ""
     armed = instruments_for((*expected, *known), [each.name for each in instruments()])
     patience = timeout or house.settings.timeout or None
     return Question(command, expected or known, signature, *errors, repeat, patience, tuple(armed))
 
 
-def _about(house: House, question: Question, search: Search, good: str, first_parent: bool) -> list[object]:
+def _about(house: House, question: Question, search: Search, good: str, first_parent: bool, allowed: Allowed) -> list[object]:
     """What makes it the same search."""
     command = question.command
     bad = house.repo.snapshot() if search.bad == WORK else search.bad
     return [list(command.argv), command.cwd, [str(each) for each in question.expected], question.signature, question.alpha, question.beta,
-            question.repeat, question.timeout, bad, good, len(search.parents), first_parent]
+            question.repeat, question.timeout, bad, good, len(search.parents), first_parent, list(allowed.write), allowed.net]
 
 
 def _known(told: Sequence[Mapping[str, object]]) -> list[Tried]:
@@ -138,7 +139,8 @@ def _short(house: House, commit: str) -> str:
 
 
 def _line(house: House, commit: str, outcome: str, why: str) -> str:
-    return f"{_short(house, commit)} {'skipped: ' + why if outcome == 'skip' else 'is ' + outcome}"
+    told = f": {why}" if why else ""
+    return f"{_short(house, commit)} {'skipped' if outcome == 'skip' else 'is ' + outcome}{told}"
 
 
 def _tell(house: House, found: Bisection, as_json: bool) -> None:
