@@ -69,7 +69,7 @@ def _words(value: object) -> list[str]:
 def limits(seen: Observed, follower: Follower) -> list[str]:
     """What this run can't promise: what was closed, left out, refused, or not armed."""
     unarmed = [] if follower.armed else ["nothing was armed: no Python of this command let the guest in"]
-    ended = [f"it was ended at step {follower.stopped}: --to-the-end lets it run on"] if follower.stopped is not None else []
+    ended = [f"ended at step {follower.stopped}: --to-the-end lets it run on"] if follower.stopped is not None else []
     return [*unarmed, *ended, *seen.refused, *seen.surroundings.notes]
 
 
@@ -77,7 +77,7 @@ def lines(seen: Observed, names: Sequence[str], follower: Follower, kept: str) -
     """The table at the end."""
     found = findings(seen)
     yield ""
-    yield _head(seen, found)
+    yield _head(seen, found, follower.stopped)
     for each in found:
         yield from _finding(each)
     yield from _hints(hints(seen))
@@ -87,8 +87,8 @@ def lines(seen: Observed, names: Sequence[str], follower: Follower, kept: str) -
     yield click.style(f"  {count} facts and the recording: {kept}", dim=True)
 
 
-def _head(seen: Observed, found: Sequence[Sighting]) -> str:
-    ran = f"{ending(seen.run)} after {seen.run.seconds:.1f} s"
+def _head(seen: Observed, found: Sequence[Sighting], stopped: int | None) -> str:
+    ran = f"{ending(seen.run) if stopped is None else f'ended at step {stopped},'} after {seen.run.seconds:.1f} s"
     if not found:
         return click.style("· ", fg="bright_black") + f"nothing past its threshold; {ran}"
     return click.style("✗ ", fg="red") + click.style(f"{len(found)} finding{'s' if len(found) > 1 else ''}", bold=True) + f"; {ran}"
