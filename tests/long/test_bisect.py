@@ -30,7 +30,7 @@ def test_a_metric_is_held_to_what_is_expected_and_its_values_are_shown(tmp_path)
 def test_skipped_commits_leave_a_few_of_which_one_is_it(tmp_path):
     project = history(tmp_path, [0.6] * 3 + [0.1] * 2 + [1.5] * 2)
     done = project.bitten("bisect", "--good", "c2", "--repeat", "1", *CMD)
-    assert done.returncode == 1 and "one of these 3: all but the latest do not run" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1 and "one of these 3: all but the latest were skipped" in done.stdout, done.stdout + done.stderr
     assert done.stdout.count("(ModuleNotFoundError: No module named 'nothing_of_that_name')") == 2
 
 
@@ -49,9 +49,9 @@ def test_a_commit_of_a_merged_branch_is_found_and_with_first_parent_the_merge(tm
     assert subjects(found(project, "--good", "c0", "--repeat", "1", "--first-parent", *CMD)) == ["Merge the side"]
 
 
-def test_the_open_case_says_what_is_looked_for(tmp_path):
+def test_the_open_case_says_what_is_looked_for_and_of_one_that_crashed_it_is_the_crash(tmp_path):
     project = history(tmp_path, [0.6] * 3 + [1.5] * 3)
-    project.bitten("run", *CMD)
+    project.bitten("run", "--expect", "loss < 1", *CMD)
     told = found(project, "--good", "c0")
     assert subjects(told) == ["Change number 3"] and told["signature"].startswith("ValueError: diverged at step N")
 
