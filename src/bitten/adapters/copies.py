@@ -64,6 +64,12 @@ class Listener:
             self.stopped = self.heard(str(each["k"]), each) or self.stopped
         return self.stopped
 
+    def drain(self) -> None:
+        """What was announced since the last question, by a run that has ended; nothing stops it any more."""
+        for each in self._news.new():
+            if each["k"] != "stop":
+                self.heard(str(each["k"]), each)
+
 
 @dataclass
 class RoomCopy:
@@ -93,6 +99,7 @@ class RoomCopy:
         env.update(invitation.env_for(spool, places.cache(), self.probes, watch, env, instruments, turns, stop_after), BITTEN_COPY="1")
         listener = Listener(spool, heard)
         ended = self.room.run(command.argv, self._there(command.cwd), env, timeout, never if heard is unheard else listener)
+        listener.drain()
         run = ran(command, ended.exit, ended.signal, ended.seconds, ended.timed_out and not listener.stopped)
         return observe(run, (ended.stdout, ended.stderr, ended.output), spool, Path(self.room.root), self.redact,
                        Kept(self.room.refused(), self.net))

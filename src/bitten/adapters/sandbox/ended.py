@@ -93,6 +93,7 @@ class _Reader:
         self.started, self.is_over = started, is_over
         self.kept = {started.stdout: Bounded(), started.stderr: Bounded()}
         self.both, self.told, self.seconds = Bounded(), b"", 0.0
+        self.asked = 0.0
 
     def read(self, timeout: float | None) -> Ended:
         limit = None if timeout is None else self.started.began + timeout
@@ -112,12 +113,20 @@ class _Reader:
             for each in (*self.kept, self.started.line.fileno()):
                 selector.register(each, selectors.EVENT_READ)
             while selector.get_map():
-                if self.is_over() or (limit is not None and time.monotonic() >= limit):
+                if self._is_over() or (limit is not None and time.monotonic() >= limit):
                     return False
                 for key, _ in selector.select(self._wait(limit)):
                     if not self._take(key.fd):
                         selector.unregister(key.fd)
         return True
+
+    def _is_over(self) -> bool:
+        """Asked at most once a tick: a program that prints a lot would wait for the answers."""
+        now = time.monotonic()
+        if now - self.asked < TICK:
+            return False
+        self.asked = now
+        return self.is_over()
 
     def _wait(self, limit: float | None) -> float | None:
         """Seconds until the next question, where there is one."""
