@@ -366,3 +366,18 @@ for step in range(20):
     seen = probed(tmp_path, source, "loss", "recording")
     assert seen.troubles == []
     assert [each.facts["at"] for each in seen.findings] == [f"net.py:{line_of(source['net.py'], '# <- made')}"]
+
+
+def test_a_loss_under_a_default_device_is_one_call_on_its_own_line(tmp_path):
+    source = HEAD + """
+torch.set_default_device("cpu")
+net = linear(3)
+for _ in range(3):
+    a = F.cross_entropy(net(x), classes)  # <- right
+    b = F.cross_entropy(net(x).softmax(1), classes)  # <- wrong
+print(a.item() > 0)
+"""
+    seen = probed(tmp_path, source, "loss", "nan")  # which has a mode of its own
+    assert (seen.stdout, seen.troubles, seen.fact("loss.calls")) == ("True\n", [], 6), seen.stderr
+    (finding,) = seen.findings
+    assert finding.facts["at"].endswith(f"main.py:{line_of(source, '# <- wrong')}")

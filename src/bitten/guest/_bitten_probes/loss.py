@@ -17,6 +17,7 @@ hook: Any = sys.modules["_bitten_hook"]
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 patches: Any = hook.load("_bitten_patches")
+frames: Any = hook.load("_bitten_frames")
 outputs: Any = hook.load("_bitten_probes.root_outputs")
 loss_look: Any = hook.load("_bitten_probes.loss_look")
 loss_rules: Any = hook.load("_bitten_probes.loss_rules")
@@ -75,6 +76,8 @@ LAST_WORDS = 40
 NAMES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
          "huber_loss", "kl_div", "log_softmax", "ctc_loss", "soft_margin_loss", "hinge_embedding_loss", "multi_margin_loss",
          "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "gaussian_nll_loss")  # fmt: skip
+WEIGHTED = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+"""Of these the third argument weighs each target."""
 UNSHIFTED = ("Each target of this language model is the very id that stands at its position, and the model sees no later one: it learns "
              "to copy "
              "what it is given, not to predict the next id.")  # fmt: skip
@@ -133,10 +136,10 @@ def _watch(name: str) -> Any:
     first, second = ("log_probs", "targets") if name == "ctc_loss" else ("input", "target")
 
     def called(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
-        Now.calls += 1
         site = _site(name, bus.caller(sys._getframe(2)))
         if site is None:
             return
+        Now.calls += 1
         site.calls += 1
         is_due = site.calls & (site.calls - 1) == 0
         if is_due or Now.is_looking:
@@ -146,14 +149,23 @@ def _watch(name: str) -> Any:
                 _resolve(site, target)
             if is_due:
                 with bus.quiet():  # what a look computes is no use of the tensors
-                    _look_at(site, given, target, {"dim": target, **kwargs} if name == "log_softmax" else kwargs)
+                    _look_at(site, given, target, _options(name, args, kwargs))
 
     return called
 
 
+def _options(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
+    """By name; of those given by place only what a rule asks for."""
+    third = {"weight": args[2]} if len(args) > 2 and name in WEIGHTED else {}
+    second = {"dim": args[1]} if len(args) > 1 and name == "log_softmax" else {}
+    return {**second, **third, **kwargs}
+
+
 def _site(name: str, frame: FrameType | None) -> Site | None:
-    """The line of the innermost caller outside torch.nn."""
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("torch.nn."):
+    """The line of the innermost caller outside torch; None of a call that a mode, such as a default device, makes once more of itself."""
+    while frame is not None and _is_between(frame):
+        if frame.f_code.co_name == name:
+            return None
         frame = frame.f_back
     if frame is None:
         return None
@@ -162,6 +174,11 @@ def _site(name: str, frame: FrameType | None) -> Site | None:
     if site is None and len(_sites) < MOST_SITES:
         site = _sites[key] = Site(name, report.line(frame))
     return site
+
+
+def _is_between(frame: FrameType) -> bool:
+    is_torch = str(frame.f_globals.get("__name__", "")).startswith("torch.")
+    return is_torch or frame.f_code.co_name == "__torch_function__" or frames.is_ours(frame.f_code)
 
 
 def _look_at(site: Site, given: Any, target: Any, options: dict[str, Any]) -> None:

@@ -56,11 +56,13 @@ def outer(loss: Any) -> Any:
 
 
 def written_out(loss: Any) -> tuple[Any, Any] | None:
-    """The output and the target of a square or absolute difference, where the graph has kept both."""
+    """The output and the target of a square or absolute difference, where the graph has kept both, and nothing masks it."""
     if not _output or getattr(loss, "grad_fn", None) is None:
         return None
     for node in loss_made.nodes(loss, NEAR):
         inner = node.next_functions[0][0] if node.next_functions else None
+        if _is_mask(node):
+            return None
         if str(node.name()).startswith(("Pow", "Abs", "Mul")) and inner is not None and str(inner.name()).startswith("Sub"):
             try:
                 found = _sides(node, inner)
@@ -69,6 +71,18 @@ def written_out(loss: Any) -> tuple[Any, Any] | None:
             if found is not None:
                 return found
     return None
+
+
+def _is_mask(node: Any) -> bool:
+    """Whether some differences are left out, or weighed: their targets may be marks for those that nobody knows."""
+    name, sides = str(node.name()), [each for each, _ in node.next_functions]
+    if name.startswith("Mul") and sides.count(None) == 1:
+        try:
+            other = node._saved_other if sides[1] is None else node._saved_self
+        except RuntimeError:  # as above
+            return True
+        return other is not None and other.dim() > 0
+    return name.startswith(("Where", "Index", "MaskedSelect", "MaskedFill"))
 
 
 def _sides(node: Any, minus: Any) -> tuple[Any, Any] | None:

@@ -26,11 +26,15 @@ MARGIN = 0.1
 
 
 class Look:
-    """What is known of one call at once; `numbers` are filled in when they were read."""
+    """What is known of one call at once; `numbers` are filled in when they were read.
+
+    `is_masked`: some of its targets may be marks for those that the program leaves out.
+    """
 
     def __init__(self, name: str, given: Any, target: Any, options: dict[str, Any]) -> None:
         self.name = name
         self.options = {key: value for key, value in options.items() if type(value) in (int, float, bool, str)}  # no tensor is kept
+        self.is_masked = options.get("reduction") == "none" or options.get("weight") is not None
         self.shape, self.dtype = tuple(given.shape), str(given.dtype)[6:]
         self.made = loss_made.made(given)
         self.class_dim = _class_dim(name, given, options)

@@ -145,7 +145,7 @@ def target_of_divergence(look: Any, n: dict[str, float]) -> Wrong | None:
 def out_of_reach(look: Any, n: dict[str, float]) -> Wrong | None:
     """The operation that made the output can't give values where targets lie."""
     low, high = look.made.low, look.made.high
-    if look.name not in loss_look.REGRESSION or not n["beyond"] >= BEYOND:
+    if look.name not in loss_look.REGRESSION or not n["beyond"] >= BEYOND or look.is_masked:
         return None
     if (low is not None and n["low"] < low) or (high is not None and n["high"] > high):
         return None
@@ -197,7 +197,8 @@ def one_class(look: Any, n: dict[str, float]) -> Wrong | None:
 
 def target_outside(look: Any, n: dict[str, float]) -> Wrong | None:
     """Classes, bytes or signs where a share between 0 and 1 belongs, or the other way round."""
-    if look.name in (*LOGITS, "binary_cross_entropy") and (n["target_low"] < -ROOM or n["target_high"] > 1 + ROOM):
+    is_outside = n["target_low"] < -ROOM or n["target_high"] > 1 + ROOM
+    if look.name in (*LOGITS, "binary_cross_entropy") and is_outside and not look.is_masked:
         says = f"{look.name} takes targets between 0 and 1 and was given {_span(n, 'target_')}: beyond, the loss has no lowest value."
         return Wrong("target_outside", says, looks=2, of_target=True)
     if look.name in SIGNS and (n["target_low"], n["target_high"]) == (0, 1):
