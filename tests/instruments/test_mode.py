@@ -160,6 +160,11 @@ def sample(net):
         torch.save(net(torch.randn(9, 6)), __import__("io").BytesIO())
 
 
+class RetrievalClassifier:
+    def observe(self, net):
+        sample(net)
+
+
 class Frozen(nn.Sequential):
     def train(self, mode=True):
         super().train(mode)
@@ -228,6 +233,7 @@ def validate_a_step_by_hand():
 validate_a_step_by_hand()
 until_sure(make())
 done = [rounds(make(), each) for each in (evaluate, mc_dropout, monte_carlo_in_train_mode, sample, frozen_second_stage)]
+done.append(rounds(make(), RetrievalClassifier().observe))
 done.append(rounds(Frozen(*make()), evaluate))
 net = make()
 done += [pseudo_labels(net), evaluate(net), teacher(net), evaluate(net)]
@@ -269,7 +275,7 @@ def test_dropout_that_is_told_to_be_on_is_no_more_than_a_hint(tmp_path):
 
 def test_modes_that_are_meant_so_give_no_finding_and_each_switch_is_told_with_its_line(tmp_path):
     seen = probed(tmp_path, HEALTHY, "mode")
-    assert (seen.stdout, seen.troubles) == ("11\n", []), seen.stderr
+    assert (seen.stdout, seen.troubles) == ("12\n", []), seen.stderr
     assert [(each.facts["at"], each.facts["says"]) for each in seen.findings] == []
     assert seen.fact("mode.kind") == "none"
     line = line_of(HEALTHY, "# <- restored")

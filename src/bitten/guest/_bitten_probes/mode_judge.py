@@ -15,7 +15,8 @@ report: Any = hook.load("_bitten_probes.report")
 mode_roots: Any = hook.load("_bitten_probes.mode_roots")
 
 MOST_TOLD = 20
-EVALUATION = re.compile(r"eval|valid|predict|infer|score|accura|metric|serve|classif", re.IGNORECASE)
+EVALUATION = re.compile(r"(?:^|[_.]|(?<=[a-z0-9])(?=[A-Z]))(?i:eval|valid|predict|infer|score|accura|metric|serve|classify)")
+"""At the start of a word: no retrieval, observe or Classifier."""
 TEST = re.compile(r"(^|_|\.)test", re.IGNORECASE)
 """Where pytest runs, every function is a test."""
 ON_PURPOSE = re.compile(r"(^|_|\.)mc(_|$)|monte|bayes|uncertain|stochastic|calibrat|bn_update|update_bn|recalib|warm", re.IGNORECASE)
