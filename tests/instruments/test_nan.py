@@ -323,3 +323,111 @@ def test_odd_but_healthy_programs_run_the_same_and_give_no_finding(tmp_path):
     assert (plain.exit, plain.stderr.count("Error")) == (0, 0), plain.stderr
     assert (seen.exit, seen.troubles, seen.stdout) == (0, [], plain.stdout), seen.stderr
     assert (seen.findings, seen.fact("nan.kind")) == ([], "none") and seen.stderr.count("Warning") == plain.stderr.count("Warning")
+
+
+METRIC = HEAD + f"""
+class Correlation(nn.Module):
+    def forward(self, out, y):
+        out, y = out - out.mean(), y - y.mean()
+        return (out * y).sum() / (out.norm() * y.norm())
+net, metric = Net(), Correlation()
+opt = {SGD}
+for step in range(3):
+    x, y = batch(step)
+    opt.zero_grad()
+    nn.functional.mse_loss(net(x), y).backward()
+    opt.step()
+with torch.no_grad():
+    for step in range(4):
+        x, y = batch(step)
+        print(metric(net(x)[:1, 0], y[:1, 0]).item())
+"""
+OWN_SCALER = HEAD + f"""
+net, scale = Net(), 1e38
+opt = {SGD}
+for step in range(6):
+    x, y = batch(step)
+    opt.zero_grad()
+    loss = nn.functional.mse_loss(net(x), y) * 100
+    (loss * scale).backward()
+    for each in net.parameters():
+        each.grad.div_(scale)
+    if all(torch.isfinite(each.grad).all() for each in net.parameters()):
+        opt.step()
+        print(loss.item())
+    else:
+        scale /= 1e6
+        print("left out")
+"""
+KINDS = HEAD + """
+from dataclasses import dataclass
+from torch._subclasses.fake_tensor import FakeTensorMode
+@dataclass
+class Batch:
+    __slots__ = ("x",)
+    x: object
+class Any(Net):
+    def forward(self, given):
+        x = given.x if isinstance(given, Batch) else torch.stack(given.unbind()) if given.is_nested else given.float()
+        return super().forward(x)
+for make in (Batch, lambda x: (x.abs() * 10).to(torch.uint16), lambda x: x.to(torch.float8_e4m3fn),
+             lambda x: torch.nested.nested_tensor(list(x))):
+    net = Any()
+    opt = torch.optim.SGD(net.parameters(), lr=0.001)
+    for step in range(3):
+        x, y = batch(step)
+        opt.zero_grad()
+        loss = nn.functional.mse_loss(net(make(x)), y)
+        loss.backward()
+        opt.step()
+        print(loss.item())
+for where in (torch.device("meta"), FakeTensorMode()):
+    with where:
+        net = Net()
+        outs = [net(torch.empty(8, 4)) for _ in range(3)]
+    with torch.no_grad():
+        print([net(torch.empty_like(outs[0])[:, :1].expand(8, 4)).shape for _ in range(4)])
+"""
+
+
+@pytest.mark.parametrize("source", [METRIC, OWN_SCALER, KINDS], ids=["metric", "own scaler", "kinds of tensors"])
+def test_what_a_healthy_program_may_meet_is_no_finding(tmp_path, source):
+    plain, seen = probed(tmp_path, source), probed(tmp_path, source, "nan")
+    assert (plain.exit, seen.exit, seen.troubles, seen.stdout) == (0, 0, [], plain.stdout), seen.stderr
+    assert (seen.findings, seen.fact("nan.kind")) == ([], "none") and seen.stderr == plain.stderr
+
+
+def test_a_loop_that_fails_and_begins_anew_finds_its_model_and_its_graph_freed(tmp_path):
+    """As one that looks for the largest batch that memory takes."""
+    source = HEAD + f"""
+import gc, weakref
+class Full(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError("out of memory")
+def attempt(where):
+    net = Net()
+    opt = {SGD}
+    for step in range(2):
+        x, y = batch(step)
+        twice = net(x) * 2
+        kept.extend(weakref.ref(each) for each in (net, opt, twice))
+        if where == "loss" and step:
+            raise RuntimeError("out of memory")
+        (Full.apply(twice) if step else twice).pow(2).mean().backward()
+        opt.step()
+        opt.zero_grad()
+for where in ("loss", "backward"):
+    kept = []
+    try:
+        attempt(where)
+    except RuntimeError as error:
+        print(error)
+    gc.collect()
+    print([each() is None for each in kept])
+"""
+    seen = probed(tmp_path, source, "nan")
+    assert (seen.stdout.count("[True, True, True, True, True, True]"), seen.troubles) == (2, []), seen.stdout

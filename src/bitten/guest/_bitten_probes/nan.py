@@ -120,9 +120,9 @@ class State:
         self.numbers: list[float] = []
         self.rows: deque[Any] = deque(maxlen=RING)
         self.steps = self.bad_steps = self.backwards = self.anomalous = self.number = 0
-        self.stepping: Any = None
+        self.stepping: Any = None  # a weak reference to the optimizer whose step goes on
         self.optimizers: Any = calls.weakref.WeakSet()
-        self.closures: set[int] = set()  # optimizers whose step calls forward and backward by itself
+        self.closures: Any = calls.weakref.WeakSet()  # optimizers whose step calls forward and backward by itself
         self.written: dict[int, Any] = {}  # of each optimizer: (weak reference, number, versions of what it wrote) at its last step
         self.kind = "none"
         self.has_called = self.is_backward = False
@@ -137,15 +137,10 @@ _kinds: Any = calls.weakref.WeakSet()  # of outermost modules that were met
 
 
 class Loss:
-    """What backward was called on: its value without its graph, and the line."""
+    """What backward was called on: its value without its graph, the line, and which record of the window made it."""
 
     def __init__(self, tensor: Any, lines: Any) -> None:
-        self.value, self.lines, self.alive = tensor.detach(), lines, calls.weakref.ref(tensor)
-
-    def made_by(self) -> tuple[int | None, int]:
-        """The record of the window, and which of its results."""
-        tensor = self.alive()
-        return window.owner(tensor) if tensor is not None else (None, 0)
+        self.value, self.lines, self.made_by = tensor.detach(), lines, window.owner(tensor)
 
 
 def install() -> None:
@@ -180,8 +175,6 @@ def _batch(iterator: Any, loader: Any, data: Any) -> None:
 
 def _root_pre(module: Any, args: Any) -> None:
     window.close()
-    if Seen.calls and not Seen.backwards:
-        window.let_go()
     if Seen.is_backward:  # activation checkpointing, which computes a part of a call again
         return
     if _only_looks():
@@ -236,8 +229,15 @@ def _backward(tensors: Any) -> None:
 
 
 def _zero_grad(owner: Any) -> None:
-    """A backward that raised has no end that is told."""
+    """What backward gave before is thrown away, and its loss is nobody's any more: a program may pass over a step that overflowed.
+
+    (Of several optimizers the others may still want it. And a backward that raised has no end that is told.)
+    """
     Seen.is_backward = False
+    if hasattr(owner, "param_groups"):
+        Seen.optimizers.add(owner)
+    if len(Seen.optimizers) == 1 and not Seen.unscaled:
+        Seen.losses = []
 
 
 def _backward_done(tensors: Any) -> None:
@@ -245,15 +245,17 @@ def _backward_done(tensors: Any) -> None:
     Seen.is_backward = False
     if not Seen.optimizers:
         _look_now()
-    elif Seen.stepping is not None and not Seen.unscaled:
-        Seen.closures.add(id(Seen.stepping))
-        read_now(Seen.stepping)
-        judge(Seen.stepping, Seen.number)
+        return
+    stepping = Seen.stepping() if Seen.stepping is not None else None
+    if stepping is not None and not Seen.unscaled:
+        Seen.closures.add(stepping)
+        read_now(stepping)
+        judge(stepping, Seen.number)
 
 
 def _step_pre(optimizer: Any, number: int) -> None:
     window.close()
-    Seen.stepping, Seen.number, Seen.is_backward = optimizer, number, False
+    Seen.stepping, Seen.number, Seen.is_backward = calls.weakref.ref(optimizer), number, False
     Seen.optimizers.add(optimizer)
     if sys.modules["torch"].is_anomaly_enabled():
         _count_anomaly()
@@ -268,7 +270,7 @@ def _settled(optimizer: Any, number: int) -> None:
 
 def _is_ours_to_judge(optimizer: Any) -> bool:
     """A scaler has judged already whether its step is made, and a closure has not run yet."""
-    return not Seen.unscaled and id(optimizer) not in Seen.closures
+    return not Seen.unscaled and optimizer not in Seen.closures
 
 
 def _step_post(optimizer: Any, number: int) -> None:
@@ -287,7 +289,8 @@ def _weights(optimizer: Any) -> list[Any]:
 def _gradients(optimizer: Any) -> list[Any]:
     """Of all it steps; without one, of all that was called."""
     if optimizer is None:
-        found = [each.grad for call in Seen.calls if call.has_grad for each in call.module.parameters()]
+        modules = [call.module for call in Seen.calls if call.has_grad]
+        found = [each.grad for module in modules if module is not None for each in module.parameters()]
     else:
         found = [each.grad for group in optimizer.param_groups for each in group["params"]]
     return [each for each in found if each is not None]
@@ -354,7 +357,7 @@ def judge(optimizer: Any, number: int) -> None:
 def _look_now() -> None:
     """Nothing steps here: evaluation, or a loop that writes its own update. A NaN is told; an Inf may be meant."""
     read_now(None)
-    is_nan = any(each.read is not None and each.labels[1] and each.read[-2] != each.read[-2] for each in Seen.calls)
+    is_nan = any(each.read is not None and each.labels[1] and each.read[-2] != each.read[-2] for each in Seen.calls if each.has_weights())
     if is_nan or not isfinite(sum(Seen.numbers)):
         diagnosing = hook.load("_bitten_probes.nan_verdict")
         if is_nan or diagnosing.is_bad(None):

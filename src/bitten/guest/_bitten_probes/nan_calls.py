@@ -27,6 +27,8 @@ MOST_CALLS, MOST_BYTES = 64, 256 << 20
 torch: Any = None
 CPU: Any = None
 _writers: Any = weakref.WeakSet()
+ELSEWHERE = ("DTensor", "FakeTensor")
+"""Kinds of tensors whose reading waits for other ranks, or that have no values."""
 
 
 def install(framework: Any) -> None:
@@ -44,7 +46,7 @@ def tensors(nest: Any, depth: int = 4) -> Iterator[Any]:
         for each in nest[:256]:
             yield from tensors(each, depth - 1)
     elif depth and hasattr(type(nest), "__dataclass_fields__"):
-        yield from tensors(dict(vars(nest)), depth - 1)
+        yield from tensors({name: getattr(nest, name, None) for name in type(nest).__dataclass_fields__}, depth - 1)
 
 
 def changed(nest: Any, make: Callable[[Any], Any], depth: int = 4) -> Any:
@@ -61,7 +63,13 @@ def changed(nest: Any, make: Callable[[Any], Any], depth: int = 4) -> Any:
 
 
 def is_float(tensor: Any) -> bool:
-    return bool(tensor.is_floating_point() and tensor.layout is torch.strided and tensor.numel())
+    return bool(tensor.is_floating_point() and is_here(tensor) and tensor.numel())
+
+
+def is_here(tensor: Any) -> bool:
+    """Whether its values can be read here and now: not sparse or nested, not without memory, not spread over ranks."""
+    is_plain = tensor.layout is torch.strided and tensor.device.type != "meta" and not tensor.is_nested
+    return bool(is_plain and type(tensor).__name__ not in ELSEWHERE)
 
 
 # ---------------------------------------------------------------------------------------------- lines
@@ -95,10 +103,10 @@ def place(lines: list[tuple[CodeType, int]]) -> tuple[str, str]:
 
 
 class Call:
-    """One call of an outermost module."""
+    """One call of an outermost module, which it does not keep alive: a loop may fail, drop its model and begin anew untold."""
 
     def __init__(self, module: Any, args: Any) -> None:
-        self.module, self.args = module, args
+        self.alive, self.args = weakref.ref(module), args
         self.kwargs: dict[str, Any] = {}
         self.copied = module in _writers
         self.versions = [(each, _version(each)) for each in tensors(args)]
@@ -115,6 +123,11 @@ class Call:
         self.stepped_by: set[int] = set()
         self.is_done = self.is_read = self.is_scalar = False
 
+    @property
+    def module(self) -> Any:
+        """None where the program has dropped it."""
+        return self.alive()
+
     def returned(self, kwargs: Any, out: Any, is_measured: bool) -> None:
         self.is_done, self.kwargs = True, kwargs or {}
         self.versions += [(each, _version(each)) for each in tensors(self.kwargs)]
@@ -127,10 +140,13 @@ class Call:
     def _measure(self, outs: list[Any]) -> None:
         given = next((each for each in (*tensors(self.args), *tensors(self.kwargs)) if _is_number(each)), None)
         made = next((each for each in outs if is_float(each)), None)
-        self.labels = (given is not None, made is not None)
-        for each in (given, made):
-            if each is not None:
-                self.numbers += _low_high_mean(each.detach())
+        first, last = (_low_high_mean(each.detach()) if each is not None else [] for each in (given, made))
+        self.numbers, self.labels = [*first, *last], (bool(first), bool(last))
+
+    def has_weights(self) -> bool:
+        """What has none is a metric or a loss, whose NaN may say that there was nothing to measure."""
+        module = self.module
+        return module is not None and next(module.parameters(), None) is not None
 
     def bad_output(self) -> bool | None:
         """Whether the first output has NaN or Inf in it; None where nobody knows."""
@@ -143,8 +159,9 @@ class Call:
         return any(version is not None and _version(each) != version for each, version in self.versions)
 
     def forget(self) -> None:
-        if not self.copied and self.wrote_its_input():
-            _writers.add(self.module)
+        module = self.module
+        if module is not None and not self.copied and self.wrote_its_input():
+            _writers.add(module)
 
 
 def _version(tensor: Any) -> int | None:
@@ -152,12 +169,15 @@ def _version(tensor: Any) -> int | None:
 
 
 def _is_number(tensor: Any) -> bool:
-    return bool(tensor.numel() and tensor.layout is torch.strided and not tensor.is_complex() and tensor.dtype is not torch.bool)
+    return bool(is_here(tensor) and tensor.numel() and not tensor.is_complex() and tensor.dtype is not torch.bool)
 
 
 def _low_high_mean(tensor: Any) -> list[Any]:
-    low, high = torch.aminmax(tensor)
-    return [low, high, tensor.mean() if tensor.is_floating_point() else low]
+    try:
+        low, high = torch.aminmax(tensor)
+        return [low, high, tensor.mean() if tensor.is_floating_point() else low]
+    except RuntimeError:  # a dtype that torch only stores, such as float8 and uint16
+        return []
 
 
 def rng_state() -> list[Any]:
@@ -179,7 +199,7 @@ def _autocast() -> list[tuple[str, Any]]:
 def drop_old(calls: list[Call]) -> None:
     """The oldest go when a step has too many, or too much: the newest always stays."""
     del calls[:-MOST_CALLS]
-    if len(calls) > 2 and sum(each.nbytes for call in calls for each, _ in call.versions) > MOST_BYTES:
+    while len(calls) > 2 and sum(each.nbytes for call in calls for each, _ in call.versions) > MOST_BYTES:
         del calls[0]
 
 
@@ -241,23 +261,31 @@ def _stacked(numbers: list[Any]) -> Any:
 
 def norms(values: list[Any]) -> list[Any]:
     """The L2 norm of each, not finite if one of its numbers isn't. (It may overflow too: whoever reports looks again.)"""
-    kinds = {(each.layout, each.dtype) for each in values}
-    if not kinds or kinds == {(torch.strided, torch.float32)}:
-        return list(torch._foreach_norm(values)) if values else []
-    plain = [each.detach() if each.layout is torch.strided else each.detach().coalesce().values() for each in values]
-    plain = [torch.view_as_real(each) if each.is_complex() else each for each in plain if each.numel()]
-    half = (torch.float16, torch.bfloat16)
-    return [torch.linalg.vector_norm(each, dtype=torch.float32 if each.dtype in half else None) for each in plain]
+    kinds = {(type(each), each.layout, each.dtype) for each in values}
+    with torch.no_grad():
+        if kinds == {(torch.Tensor, torch.strided, torch.float32)}:
+            return list(torch._foreach_norm(values))
+        plain = [each for each in map(_numbers_of, values) if each is not None and each.numel()]
+        plain = [torch.view_as_real(each) if each.is_complex() else each for each in plain]
+        half = (torch.float16, torch.bfloat16)
+        return [torch.linalg.vector_norm(each, dtype=torch.float32 if each.dtype in half else None) for each in plain]
+
+
+def _numbers_of(tensor: Any) -> Any:
+    """Its values without its graph, of a sparse one those it has; None where they can't be read here."""
+    data = tensor.detach()
+    if data.layout is torch.sparse_coo:
+        return data.coalesce().values()
+    return data if is_here(data) and (data.is_floating_point() or data.is_complex()) else None
 
 
 def is_bad(tensor: Any) -> bool:
     """Reads the device: only after a trip."""
     with torch.no_grad():
-        each = tensor.detach()
-        each = each if each.layout is torch.strided else each.coalesce().values()
-        return bool((each.is_floating_point() or each.is_complex()) and each.numel() and not torch.isfinite(each).all())
+        each = _numbers_of(tensor)
+        return bool(each is not None and each.numel() and not torch.isfinite(each).all())
 
 
 def has_nan(tensor: Any) -> bool:
     with torch.no_grad():
-        return bool(tensor.is_floating_point() and tensor.numel() and torch.isnan(tensor.detach()).any())
+        return bool(is_float(tensor) and torch.isnan(tensor.detach()).any())

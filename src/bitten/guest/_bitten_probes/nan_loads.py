@@ -35,10 +35,11 @@ def _file(given: Any) -> None:
 
 
 def _loaded(module: Any, where: tuple[str, str]) -> None:
-    """One read for all; each by itself only if there is one that is bad."""
-    values = [each for each in (*module.parameters(), *module.buffers()) if calls.is_float(each) and each.device.type != "meta"]
+    """One read a device; each by itself only if there is one that is bad."""
+    values = [each for each in (*module.parameters(), *module.buffers()) if calls.is_float(each)]
     found = calls.norms(values)
-    if found and calls.is_bad(calls._stacked([each.cpu() for each in found])):
+    by_device = [[each for each in found if each.device == device] for device in {each.device for each in found}]
+    if any(calls.is_bad(calls._stacked(each)) for each in by_device):
         for each in values:
             if len(_bad) < MOST and calls.is_bad(each):
                 _bad[id(each)] = (calls.weakref.ref(each), _last[0], where)

@@ -22,13 +22,12 @@ torch: Any = sys.modules["torch"]
 def forward_event(loss: Any) -> Any:
     """Why this loss is bad; None where no call that was kept made it."""
     taints: dict[tuple[int, int], Any] = {}
-    records = window.records()
-    for at, record in enumerate(records):
+    for at, record in enumerate(window.Window.records):
         for slot, out in enumerate(record.outs):
             state = op_modes._state(out) if calls.is_float(out) else ""
             if state:
                 taints[at, slot] = _event(record, out, state, taints)
-    return taints.get(loss.made_by())
+    return taints.get(loss.made_by)
 
 
 def _event(record: Any, out: Any, state: str, taints: dict[tuple[int, int], Any]) -> Any:
@@ -74,8 +73,7 @@ def _argument(record: Any, ref: Any) -> str:
 
 def backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
     """The first node of the loss's own backward that makes bad gradients of good ones; and what it gives, by what it was given to."""
-    window.records()
-    if not any(each.made_by()[0] is not None for each in losses):
+    if not any(each.made_by[0] is not None for each in losses):
         return None, {}
     state = [torch.get_rng_state(), torch.is_grad_enabled()]
     try:
@@ -93,7 +91,7 @@ def _played_backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
     nodes = op_modes.Nodes()
     made: list[list[Any]] = []
     leaves: dict[int, Any] = {}
-    for record in window.records():
+    for record in window.Window.records:
         out = _again(record, made, leaves)
         nodes.tag(out, record)
         made.append(list(calls.tensors(out, 2)))
@@ -101,7 +99,7 @@ def _played_backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
     grads: dict[int, Any] = {}
     try:
         for each in losses:
-            record, slot = each.made_by()
+            record, slot = each.made_by
             out = made[record][slot] if record is not None else None
             if out is not None and out.requires_grad and leaves:
                 _add(grads, leaves, torch.autograd.grad(out, list(leaves.values()), retain_graph=True, allow_unused=True))

@@ -33,7 +33,11 @@ class Ref:
 
 
 class Record:
-    """One call of a torch function or method. Of tensors it keeps the values alone, so that no graph lives longer for it."""
+    """One call of a torch function or method.
+
+    Of tensors it keeps the values alone, from the first: a loop may fail, free its memory and begin anew untold, and a graph that we held
+    would then be too much.
+    """
 
     def __init__(self, call: Any, owners: dict[int, tuple[Any, int, int]], number: int) -> None:
         func, args, kwargs, out, lines = call
@@ -84,36 +88,19 @@ def _owner(tensor: Any, owners: dict[int, tuple[Any, int, int]]) -> tuple[int | 
 
 
 class State:
-    """`raw` are calls as they came; they become records, which hold no graph, when backward doesn't follow at once, and after a trip."""
+    """The calls since the last step, and which of them made which tensor that still lives."""
 
     def __init__(self) -> None:
         self.mode: Any = None
         self.is_open = self.is_pushed = False
         self.is_allowed = True
-        self.raw: list[tuple[Any, Any, Any, Any, Any]] = []
         self.records: list[Record] = []
-        self.tripped: list[Any] = []
         self.owners: dict[int, tuple[Any, int, int]] = {}
         self.held = 0
 
 
 Window = State()
 _inherited: list[Any] = []
-
-
-def let_go() -> None:
-    """Backward did not follow: what the calls kept is held without its graph from now on."""
-    records()
-    Window.tripped = []
-
-
-def records() -> list[Record]:
-    """All calls of the window in their order, for a trip: a loss that nobody else holds must live until it is known which it was."""
-    Window.tripped += Window.raw
-    for each in Window.raw:
-        Window.records.append(Record(each, Window.owners, len(Window.records)))
-    Window.raw = []
-    return Window.records
 
 
 def owner(tensor: Any) -> tuple[int | None, int]:
@@ -157,9 +144,9 @@ def _note(func: Any, args: Any, kwargs: Any, out: Any) -> None:
         for each in args:
             size += each.numel() if isinstance(each, kind) else 0
         if size <= LARGE:
-            Window.raw.append((func, args, kwargs, out, calls.raw_lines(3)))
+            Window.records.append(Record((func, args, kwargs, out, calls.raw_lines(3)), Window.owners, len(Window.records)))
             Window.held += size
-            Window.is_open = len(Window.raw) + len(Window.records) < MOST and Window.held < MOST_HELD
+            Window.is_open = _has_room()
     except Exception as error:  # the window stays shut, and the program goes on
         Window.is_open = Window.is_allowed = False
         hook.emit("hookerr", where="instrument nan at the loss", err=f"{type(error).__name__}: {str(error)[:200]}")
@@ -171,7 +158,11 @@ def open() -> None:
     if not Window.is_pushed:
         _insert()
         Window.is_pushed = True
-    Window.is_open = len(Window.raw) + len(Window.records) < MOST and Window.held < MOST_HELD
+    Window.is_open = _has_room()
+
+
+def _has_room() -> bool:
+    return len(Window.records) < MOST and Window.held < MOST_HELD
 
 
 def close() -> None:
@@ -183,12 +174,12 @@ def close() -> None:
 
 def forked() -> None:
     """What lies on a device is the parent's to free; the mode is on the child's stack too."""
-    _inherited.append((Window.raw, Window.records, Window.tripped))
+    _inherited.append(Window.records)
     clear()
 
 
 def clear() -> None:
-    Window.raw, Window.records, Window.tripped, Window.owners, Window.held = [], [], [], {}, 0
+    Window.records, Window.owners, Window.held = [], {}, 0
 
 
 def _insert() -> None:
@@ -213,9 +204,8 @@ def _remove() -> bool:
 
 def terms() -> list[tuple[Any, str, Any]]:
     """The numbers that the program made on its way to the loss: value, function, raw lines."""
-    kept = [(record.outs[0], record.func, record.lines) for record in Window.records if len(record.outs) == 1]
-    found = [(out, func, lines) for out, func, lines in (*kept, *((each[3], each[0], each[4]) for each in Window.raw)) if _is_number(out)]
-    return [(out.detach(), name_of(func), lines) for out, func, lines in found[-MOST_TERMS:]]
+    found = [each for each in Window.records if len(each.outs) == 1 and _is_number(each.outs[0])]
+    return [(each.outs[0], each.name, each.lines) for each in found[-MOST_TERMS:]]
 
 
 def _is_number(out: Any) -> bool:
