@@ -21,6 +21,8 @@ leaks: Any = hook.load("_bitten_probes.table_leaks")
 seams: Any = hook.load("_bitten_probes.table_seams")
 
 MOST = 32
+GENUINE = 0.95
+"""Share of the largest class that is no copy: nobody copies rows of that one. Below it rows are equal by nature."""
 _drawn: list[Any] = []
 """Events of rows that were drawn with replacement."""
 
@@ -43,7 +45,7 @@ def _sampled(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
     if kwargs.get("replace", args[3] if len(args) > 3 else False):
         _note("sample", out)
     else:
-        hook.load("_bitten_probes.table_indexes").ordered(kept, args, kwargs, out)
+        hook.load("_bitten_probes.table_indexes").ordered("sample", args, kwargs, out)
 
 
 def _note(name: str, out: Any) -> None:
@@ -116,7 +118,7 @@ def _by_class(np: Any, classes: Any, extra: Any) -> str:
         return ""
     whole, bare = np.bincount(at), np.bincount(at[~extra], minlength=len(names))
     copied = whole - bare
-    if (whole == whole[0]).all() and bare.max() >= 1.2 * bare.min():
+    if (whole == whole[0]).all() and bare.max() >= max(1.2 * bare.min(), GENUINE * whole[0]):
         return f"its classes are {whole[0]} rows each, and without the copies {bare.min()} to {bare.max()}"
     which = int(copied.argmax())
     others = np.delete(bare, which)

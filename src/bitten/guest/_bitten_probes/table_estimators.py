@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 hook: Any = sys.modules["_bitten_hook"]
 frames: Any = hook.load("_bitten_frames")
 patches: Any = hook.load("_bitten_patches")
+fingerprint: Any = hook.load("_bitten_probes.fingerprint")
 seams: Any = hook.load("_bitten_probes.table_seams")
 rows: Any = hook.load("_bitten_probes.table_rows")
 events: Any = hook.load("_bitten_probes.table_events")
@@ -49,7 +50,6 @@ class Model:
         self.is_continued = False
         self.copies = ""
         self.encoded: list[Any] = []
-
 
     def remember(self, event: Any) -> None:
         """The last fit, where there is room for its rows."""
@@ -99,15 +99,15 @@ def _before(name: str) -> Any:
 
 
 def _after(name: str) -> Any:
-    return lambda kept, args, kwargs, out: _timed(_called, name, args, kwargs, out)
+    return lambda kept, args, kwargs, out: (gaps.accepted(kept), _timed(_called, name, args, kwargs, out))
 
 
-def _timed(call: Any, *args: Any) -> None:
+def _timed(call: Any, *args: Any) -> Any:
     if Clock.spent > SECONDS:
-        return
+        return None
     start = thread_time()
     try:
-        call(*args)
+        return call(*args)
     finally:
         Clock.spent += thread_time() - start
 
@@ -117,11 +117,11 @@ def _given(args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
     return args[0], x, args[2] if len(args) > 2 else kwargs.get("y")
 
 
-def _calling(name: str, args: Any, kwargs: Any) -> None:
+def _calling(name: str, args: Any, kwargs: Any) -> Any:
     if "numpy" not in sys.modules or not _is_direct():
-        return
+        return None
     estimator, x, _ = _given(args, kwargs)
-    gaps.reaches(estimator, name, x)
+    return gaps.reaches(estimator, name, x)
 
 
 def _is_direct() -> bool:
@@ -136,7 +136,6 @@ def _called(name: str, args: Any, kwargs: Any, out: Any) -> None:
         features.converged(estimator, x)
     if not _is_direct() or x is None:
         return
-    gaps.accepted()
     if not name.startswith("fit") and _is_handful(x):
         return
     found = rows.of(x)
@@ -175,14 +174,22 @@ def _fitted(name: str, estimator: Any, x: Any, y: Any, found: Any, out: Any) -> 
         model.turns.reset()
     all_rows = sys.modules["numpy"].concatenate(model.turns.before + model.turns.since) if model.is_continued else roots
     model.remember(events.Event(model.name, _kind(name, estimator, y), all_rows))
+    scores.note_truth(y)
     if model.event is None:
         return
+    model.event.learnt = _learnt(estimator) if hasattr(estimator, "transform") else {}
     model.copies = copies.in_training(roots, y) if model.event.twins > 0.05 else ""
     model.features, model.encoded = features.Features(x, found), targets.matching(x, y)
     if name == "fit_transform":
         _made(estimator, found, out)
     elif name == "fit_resample":
         _resampled(model.event, out)
+
+
+def _learnt(estimator: Any) -> dict[str, str]:
+    """What a fit left on a transformer, by name."""
+    held = {name: each for name, each in vars(estimator).items() if name.endswith("_") and not name.startswith("_")}
+    return {name: fingerprint.digest(each) for name, each in held.items()}
 
 
 def _all(found: Any) -> Any:
@@ -293,6 +300,8 @@ def _split(args: Any, out: Any) -> None:
         if pool is not None and train is not None and test is not None:
             roots = [events.trace(each.marks)[0] for each in (pool, train, test)]
             leaks.note_split(*roots, test)
+            for part in out:
+                scores.note_truth(part)
             leaks.note_groups(out[2 * at], out[2 * at + 1])
             copies.judge(args, pool, train, test)
             for other in args[at + 1 :]:

@@ -58,6 +58,8 @@ class Event:
         self.name, self.kind, self.size = name, kind, len(marks)
         self.rows = rows.unique(marks)
         self.twins = rows.twins(marks)
+        self.learnt: dict[str, str] = {}
+        self.tests: list[float] = []
         self.stack = where if where is not None else stack()
 
     @property

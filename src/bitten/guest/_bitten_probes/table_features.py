@@ -21,6 +21,8 @@ SAMPLE = 5000
 MOST = 32
 RATIO = 1000.0
 """Spread of the widest column over that of the narrowest: a solver of gradients sees the narrow one a million times flatter."""
+TELLING = 0.9
+"""Share of the rows that their values tell apart in whatever order they stand: of few values, other rows have the same."""
 FAR = 10.0
 """Training's standard deviations between the two means."""
 ITERATIVE = ("sklearn.linear_model", "sklearn.svm", "sklearn.neural_network", "sklearn.mixture")
@@ -31,6 +33,7 @@ class Known:
 
     def __init__(self, marks: Any, bags: Any, names: tuple[str, ...]) -> None:
         self.marks, self.bags, self.names = rows.unique(marks), rows.unique(bags), names
+        self.can_turn = len(self.bags) >= TELLING * len(rows.unique(marks[: rows.CHUNK]))
 
 
 _known: list[Known] = []
@@ -115,6 +118,8 @@ def compare(estimator: Any, fitted: Any, table: Any, found: Any) -> None:
 
 
 def _is_permuted(name: str, fitted: Any, table: Any, found: Any) -> bool:
+    if found.names and fitted.has_names:  # scikit-learn looks at the names itself, or takes columns by them
+        return False
     now = names_of(found) or _turned(fitted.names, table, found)
     if not now or not fitted.names or now == fitted.names or sorted(now) != sorted(fitted.names):
         return False
@@ -135,7 +140,7 @@ def _turned(names: tuple[str, ...], table: Any, found: Any) -> tuple[str, ...]:
         return ()
     bags = rows.bags(array)
     for each in _known:
-        if each.names == names and len(each.bags) and rows.share(rows.among(bags, each.bags)) >= 0.9:
+        if each.names == names and each.can_turn and len(each.bags) and rows.share(rows.among(bags, each.bags)) >= 0.9:
             return tuple(reversed(names)) if names != tuple(reversed(names)) else ()
     return ()
 

@@ -31,11 +31,12 @@ class Turns:
     def __init__(self, name: str = "") -> None:
         self.name = name
         self.inputs = inputs.Inputs(name)
-        self.tests: list[tuple[Any, Any]] = []
+        self.tests: list[tuple[Any, Any, Any]] = []
         self.before: list[Any] = []
         self.since: list[Any] = []
         self.tested: Any = None
         self.has_turned = False
+        self.is_progressive = False
         self.size = 0
 
     def trained(self, marks: Any) -> None:
@@ -47,11 +48,17 @@ class Turns:
         self.__init__(self.name)  # type: ignore[misc]
 
     def evaluated(self, marks: Any) -> int:
-        """How many of these were trained on in an earlier fold; 0 unless the folds have turned."""
+        """How many of these were trained on in an earlier fold; 0 unless the folds have turned.
+
+        Where fresh rows come after tested ones were trained on, each is tested on first and then learnt from: no folds.
+        """
         before, since = _union(self.before), _union(self.since)
         old = rows.among(marks, before) & ~rows.among(marks, since)
-        has_turned = self.tested is not None and rows.share(rows.among(self.tested, since)) >= 0.5 and rows.share(old) >= 0.5
-        if has_turned or rows.share(rows.among(marks, _union([before, since]))) < 0.5:
+        is_fresh = rows.share(rows.among(marks, _union([before, since]))) < 0.5
+        is_learnt = self.tested is not None and rows.share(rows.among(self.tested, since)) >= 0.5
+        self.is_progressive = self.is_progressive or (is_fresh and is_learnt)
+        has_turned = is_learnt and rows.share(old) >= 0.5 and not self.is_progressive
+        if has_turned or is_fresh:
             self.tested, self.before, self.since = marks, [_union([before, since])], []
         self.has_turned = self.has_turned or has_turned
         return int(old.sum()) if has_turned else 0
@@ -172,10 +179,11 @@ def _turns_of(module: Any) -> Turns:
 
 def _evaluated(module: Any, marks: Any, stack: list[Any]) -> None:
     turns = _turns_of(module)
+    seen = rows.among(marks, _union([*turns.before, *turns.since]))
     old = turns.evaluated(marks)
     _weights_then[module] = _weights(module)
-    if len(turns.tests) < 200:
-        turns.tests.append((marks, stack))
+    if len(turns.tests) < 200 and rows.keep(len(marks)):
+        turns.tests.append((marks, stack, seen))
     if old and not _missed[0]:
         _tell(module, len(marks), old, stack)
 
@@ -199,21 +207,26 @@ def is_blind() -> bool:
 
 
 def judge_tests() -> None:
-    """At the end, when all training rows are known: evaluations whose rows are in part training rows, each of them."""
+    """At the end: evaluations whose rows are in part rows that had been trained on by then, each of them."""
     for turns in _all if not _missed[0] else ():
-        trained, tested = _union([*turns.before, *turns.since]), _union([marks for marks, _ in turns.tests])
-        shares = [rows.share(rows.among(marks, trained)) for marks, _ in turns.tests]
-        mixed = [each for each, share in zip(turns.tests, shares) if 0.1 < share < 0.98]
+        trained, tested = _union([*turns.before, *turns.since]), _union([marks for marks, _, _ in turns.tests])
+        mixed = [each for each in turns.tests if 0.1 < rows.share(each[2]) < 0.98]
         covered = rows.share(rows.among(trained, tested))
-        if mixed and len(mixed) >= 0.3 * len(turns.tests) and covered < 0.9 and not turns.has_turned:
+        if len(mixed) >= max(1, 0.3 * len(turns.tests)) and covered < 0.9 and not turns.has_turned and not _is_drawn(mixed):
             _tell_mixed(turns.name, trained, mixed)
     for turns in _all:
         turns.inputs.judge()
 
 
+def _is_drawn(tests: list[Any]) -> bool:
+    """Whether each of them is other rows by chance, as from a replay memory: a test set is asked with whole, once or again and again."""
+    _, counts = sys.modules["numpy"].unique(sys.modules["numpy"].concatenate([marks for marks, _, _ in tests]), return_counts=True)
+    return bool(0.05 < rows.share(counts > 1) < 0.95)
+
+
 def _tell_mixed(name: str, trained: Any, mixed: list[Any]) -> None:
-    tested, stack = _union([marks for marks, _ in mixed]), mixed[0][1]
-    seen = rows.among(tested, trained)
+    tested, stack = _union([marks for marks, _, _ in mixed]), mixed[0][1]
+    seen = rows.among(tested, _union([marks[hit] for marks, _, hit in mixed]))
     count, share = int(seen.sum()), rows.share(seen)
     says = (f"{count} of {len(tested)} rows that this {name} is judged by are rows that it was trained on: its {len(trained)} training "
             "rows and these were drawn apart from each other")  # fmt: skip

@@ -177,17 +177,19 @@ def _leaves(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
             _left[str(frame.columns[at])] = (int((~np.isfinite(out[:, at])).sum()), (here[-1][1], here[-1][2]) if here else ("", ""))
 
 
-def reaches(estimator: Any, method: str, table: Any) -> None:
-    """Before a fit or a prediction: a call that then raises has refused the values."""
+def reaches(estimator: Any, method: str, table: Any) -> Any:
+    """Before a fit or a prediction: a call that then raises has refused the values. Gives what `accepted` takes, if it comes back."""
     Reached.refused = None
     columns = _bad_columns(table)
     if columns:
         lines.chained()
         Reached.refused = (type(estimator).__name__, method, columns, events.stack())
+    return Reached.refused
 
 
-def accepted() -> None:
-    Reached.refused = None
+def accepted(given: Any) -> None:
+    if given is not None and Reached.refused is given:
+        Reached.refused = None
 
 
 def _bad_columns(table: Any) -> dict[str, int]:
@@ -210,14 +212,16 @@ def _fed(module: Any, args: Any) -> None:
         return
     torch, here = sys.modules["torch"], None
     with torch.no_grad():
-        for each in args[:3]:
+        for at, each in enumerate(args[:3]):
             if type(each) is torch.Tensor and each.dtype.is_floating_point and each.layout is torch.strided and each.numel():
                 here = here or report.here()
-                bus.defer(each.detach().float().sum().reshape(1), lambda numbers, where=here: _summed(numbers[0], where))
+                bus.defer(each.detach().float().sum().reshape(1), lambda numbers, at=at, where=here: _summed(numbers[0], at, where))
 
 
-def _summed(number: float, where: tuple[str, str]) -> None:
-    if number - number != 0 and not Reached.is_told:  # NaN or infinite
+def _summed(number: float, at: int, where: tuple[str, str]) -> None:
+    """Behind the first argument infinity is a mask's."""
+    is_bad = number != number if at else number - number != 0  # noqa: PLR0124 - NaN; or infinite, too
+    if is_bad and not Reached.is_told:
         Reached.is_told = True
         _tell("a model of torch", {}, where, is_nan=number != number)  # noqa: PLR0124
 

@@ -22,6 +22,8 @@ seams: Any = hook.load("_bitten_probes.table_seams")
 
 MOST = 256
 LONGEST = 200_000
+MOST_LABELS = 1_000_000
+"""Labels kept of the indexes that numberings took the place of; the oldest are forgotten."""
 
 
 class Numbering:
@@ -36,6 +38,8 @@ class Numbering:
 _new: list[Numbering] = []
 _orders: list[tuple[Any, Any]] = []
 """Indexes before and after their rows were put in another order."""
+_shuffled: list[tuple[Any, Any]] = []
+"""The same of a single column that was shuffled."""
 
 
 class Count:
@@ -63,11 +67,14 @@ def _made(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
 
 
 def ordered(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
-    """Rows were sorted or shuffled."""
+    """Rows were sorted, or (`kept` is "sample") shuffled."""
     is_whole = getattr(out, "index", None) is not None and len(out) == len(args[0]) <= LONGEST
     if is_whole and events.called_by_user(sys._getframe(1), "pandas"):
         _orders.append((args[0].index, out.index))
         del _orders[:-16]
+        if kept == "sample" and out.ndim == 1:
+            _shuffled.append((args[0].index, out.index))
+            del _shuffled[:-16]
 
 
 def _before_reset(args: Any, kwargs: Any) -> Any:
@@ -83,6 +90,8 @@ def _note(table: Any, old: Any) -> None:
     if type(table.index).__name__ == "RangeIndex" and len(table.index) > 1:
         _new.append(Numbering(table, old))
         del _new[:-MOST]
+        while sum(len(each.old) for each in _new if each.old is not None) > MOST_LABELS:
+            del _new[0]
 
 
 def _numbering(index: Any) -> Numbering | None:
@@ -191,12 +200,19 @@ def paired(x: Any, y: Any) -> None:
     np, numbering = sys.modules["numpy"], _numbering(left)
     if left.equals(right):
         moved = _moved_before(np, numbering, right) if numbering is not None else 0
+    elif _is_shuffled(left, right):
+        moved = 0
     elif numbering is None and _numbering(right) is None and left.is_unique and left.sort_values().equals(right.sort_values()):
         moved = int(np.sum(left != right))
     else:
         moved = 0
     if moved:
         _tell_paired(moved, len(left))
+
+
+def _is_shuffled(left: Any, right: Any) -> bool:
+    """The targets alone were put in another order, straight from that of the features: a test of what no features at all would score."""
+    return any(now.is_(right) and was.is_(left) for was, now in _shuffled)
 
 
 def _moved_before(np: Any, numbering: Numbering, right: Any) -> int:
@@ -231,5 +247,6 @@ def _means_the_same(owner: Any, labelled: Any) -> bool | None:
 def forget() -> None:
     _new.clear()
     _orders.clear()
+    _shuffled.clear()
     _arrays.clear()
     Count.misaligned = 0

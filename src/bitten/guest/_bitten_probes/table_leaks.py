@@ -18,6 +18,8 @@ rows: Any = hook.load("_bitten_probes.table_rows")
 events: Any = hook.load("_bitten_probes.table_events")
 
 MOST = 64
+CLEAN = 0.05
+"""Share of seen rows below which a test is one of fresh rows."""
 GROUPS = ("id", "group", "subject", "patient", "user", "speaker", "session", "customer", "person", "author")
 
 
@@ -35,6 +37,7 @@ class Seen:
 
     splits: list[Split] = []  # noqa: RUF012 - one process, one list
     pending: dict[int, tuple[Any, Any, dict[str, Any], bool]] = {}  # noqa: RUF012
+    mixed: list[tuple[list[float], str, dict[str, Any], tuple[str, str]]] = []  # noqa: RUF012
     clean: set[int] = set()  # noqa: RUF012
     evaluations = 0
     leaked = 0
@@ -96,10 +99,13 @@ def judge(marks: Any, size: int, is_fresh: Any, later: list[Any], is_cross: bool
 
 
 def judge_own_statistics(touched: list[Any], marks: Any, size: int, is_fresh: Any, where: list[Any]) -> bool:
-    """Training rows went through `touched`; these went through one of the same name that was fitted on themselves alone."""
+    """Training rows went through `touched`; these went through one of the same name that was fitted on themselves alone.
+
+    One that learnt the same of both, or nothing at all, is no fault.
+    """
     roots, now = events.trace(marks)
     for event, hit in now:
-        others = [each for each in touched if each.name == event.name and each is not event]
+        others = [each for each in touched if each.name == event.name and each is not event and each.learnt != event.learnt]
         is_own = event.size == size and rows.share(rows.among(roots, event.rows)) >= 0.99 and event.size > 1
         if others and is_own and hit.all() and rows.share(is_fresh) >= 0.9 and event not in touched:
             says = (f"{event.name} was fitted anew on the {event.size} rows that a model is judged by; its training rows went through one "
@@ -114,6 +120,7 @@ def tell_pending() -> None:
     """At the end: a transformer that used the targets is a finding, one that did not is mild."""
     if not Seen.evaluations:
         _judge_splits()
+    _tell_mixed()
     for event, later, facts, is_cross in Seen.pending.values():
         is_clean = id(event) in Seen.clean and not is_cross
         how = {"resampler": "made rows from", "supervised": "chose by the targets of"}.get(event.kind, "was fitted on")
@@ -143,11 +150,12 @@ def judge_model(name: str, fitted: Any, roots: Any, size: int, where: list[Any],
     """`fitted` is the event of the model's last fit; `roots` some of `size` rows."""
     seen = rows.among(roots, fitted.rows)
     overlap, by_nature = rows.share(seen), max(fitted.twins, rows.twins(roots))
+    fitted.tests[:] = [min([overlap, *fitted.tests])]
     count = round(overlap * size)
     covered = count / max(1, len(fitted.rows))
     facts = {"tables.leaked_rows": count, "tables.leaked_share": overlap, "tables.fitted_rows": fitted.size,
              "tables.estimator": name, "also": [fitted.line]}  # fmt: skip
-    if overlap - by_nature < 0.05 or by_nature > 0.5:
+    if overlap - by_nature < CLEAN or by_nature > 0.5:
         return
     tests = [each for each in variables if _is_test_name(each)]
     if overlap >= 0.99 and tests:
@@ -167,7 +175,15 @@ def _judge_redrawn(name: str, fitted: Any, roots: Any, size: int, where: list[An
         found("split_redrawn", f"{says}: the rows were split twice, and the second draw is another", facts, second.event.here)
     elif facts["tables.leaked_share"] >= 0.3 or fitted.twins < 0.01:
         says += ": its training rows and these were drawn apart from each other"
-        found("split_redrawn", says, facts, (where[-1][1], where[-1][2]))
+        Seen.mixed[MOST:] = []
+        Seen.mixed.append((fitted.tests, says, facts, (where[-1][1], where[-1][2])))
+
+
+def _tell_mixed() -> None:
+    """Rows of both sides, as for a picture or a group, are no fault where the same fit was tested on fresh rows as well."""
+    for tests, says, facts, where in Seen.mixed:
+        if tests[0] >= CLEAN:
+            found("split_redrawn", says, facts, where)
 
 
 def _is_test_name(variable: str) -> bool:
@@ -183,5 +199,6 @@ def found(kind: str, says: str, facts: dict[str, Any], where: tuple[str, str]) -
 def forget() -> None:
     Seen.splits.clear()
     Seen.pending.clear()
+    Seen.mixed.clear()
     Seen.clean.clear()
     Seen.evaluations = Seen.leaked = 0

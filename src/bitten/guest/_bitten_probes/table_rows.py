@@ -20,6 +20,8 @@ LONGEST = 200_000
 SAMPLE = 5000
 FEWEST = 8
 """Rows that an evaluation, or one side of a split, has at least."""
+TOLD = ("string", "integer", "floating", "mixed-integer-float", "boolean", "decimal", "date", "datetime", "datetime64")
+"""Kinds of objects in a column that are told apart."""
 CHUNK = 4096
 """Rows hashed at once: the work stays in the cache."""
 
@@ -126,12 +128,14 @@ def _of_frame(np: Any, frame: Any) -> Rows | None:
 
 
 def column_bits(series: Any) -> Any:
-    """One number a value of a pandas column of any kind."""
+    """One number a value of a pandas column; objects of the program's own are not asked, and count for nothing."""
     np = sys.modules["numpy"]
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "fiub":
         with np.errstate(all="ignore"):
             return _bits(np, series.to_numpy())
-    return sys.modules["pandas"].util.hash_array(series.array)
+    if series.dtype == object and sys.modules["pandas"].api.types.infer_dtype(series, skipna=True) not in TOLD:
+        return np.zeros(len(series), np.uint64)
+    return sys.modules["pandas"].util.hash_array(series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array)
 
 
 def labels_of(index: Any) -> Any:

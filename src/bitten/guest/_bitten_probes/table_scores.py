@@ -27,6 +27,8 @@ MOST = 200
 
 _made: dict[str, str] = {}
 """Digest of a prediction: by which method."""
+_truths: set[str] = set()
+"""Digests of targets that were fitted on or split: a perfect model's predictions equal them."""
 
 
 def install() -> None:
@@ -43,6 +45,17 @@ def note_prediction(method: str, out: Any) -> None:
         _made[fingerprint.digest(out)] = method
 
 
+def note_truth(values: Any) -> None:
+    values = _bare(values)
+    if getattr(values, "ndim", 0) == 1 and len(values) <= LONGEST and len(_truths) < MOST:
+        _truths.add(fingerprint.digest(values))
+
+
+def _bare(value: Any) -> Any:
+    values = getattr(value, "to_numpy", None)
+    return values() if values is not None else value
+
+
 def _called(name: str, args: Any, kwargs: Any) -> None:
     if not _made or not events.called_by_user(sys._getframe(1)):
         return
@@ -50,6 +63,8 @@ def _called(name: str, args: Any, kwargs: Any) -> None:
     named = [kwargs[each] for each in ("y_pred", "y_score", "y_proba", "y_prob") if each in kwargs]
     given = args[1] if len(args) > 1 else named[0] if named else None
     by_truth, by_given = _method(truth), _method(given)
+    if by_truth and fingerprint.digest(_bare(truth)) in _truths:
+        return
     where = events.stack()
     place = (where[-1][1], where[-1][2]) if where else ("", "")
     if by_truth and not by_given and name in (*ASYMMETRIC, *OF_SCORES, *OF_PROBABILITIES):
@@ -64,8 +79,7 @@ def _called(name: str, args: Any, kwargs: Any) -> None:
 
 
 def _method(value: Any) -> str:
-    values = getattr(value, "to_numpy", None)
-    value = values() if values is not None else value
+    value = _bare(value)
     return _made.get(fingerprint.digest(value), "") if getattr(value, "ndim", 0) == 1 and len(value) <= LONGEST else ""
 
 
@@ -76,3 +90,4 @@ def _is_labels(value: Any) -> bool:
 
 def forget() -> None:
     _made.clear()
+    _truths.clear()
