@@ -83,7 +83,7 @@ def _used(name: str, output: Any, tensor: Any, args: Any, kwargs: Any, out: Any)
         Now.thresholds += 1
         metrics_compare.watch(tell)
         outputs.follow_choice(out, output)
-        metrics_threshold.look(name, output, tensor, args)
+        metrics_threshold.look(name, output, tensor, args, kwargs)
     elif name in root_uses.ARRAYS:
         metrics_threshold.look_at_array(name, output, tensor)
 

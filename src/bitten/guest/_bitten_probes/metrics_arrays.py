@@ -1,6 +1,7 @@
 """A threshold on an array of raw scores leaves no call to see: that the scores left for an array is seen, the rest is read in the source.
 
-Followed are the names of one function, from the line that made the array on. A sigmoid on the way ends it, and so does another function.
+Followed are the names of one function, from the line that made the array on. Arithmetic ends it, and so does any call that may change
+numbers.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ hook: Any = sys.modules["_bitten_hook"]
 frames: Any = hook.load("_bitten_frames")
 
 LEAVES = ("numpy", "tolist", "item")
-CHANGES = ("sigmoid", "expit", "softmax", "exp", "argmax", "argsort", "rank", "tanh", "clip", "norm", "max", "min", "scale")
-"""A call whose name has one of these in it makes other numbers of scores."""
+SAME = frozenset((
+    *LEAVES, "detach", "cpu", "squeeze", "unsqueeze", "flatten", "ravel", "reshape", "view", "copy", "astype", "float", "list", "array",
+    "asarray", "concatenate", "concat", "cat", "stack", "hstack", "vstack", "append", "extend",
+))  # fmt: skip
+"""Calls that leave the numbers as they are; any other may make probabilities of scores."""
 MOST_SOURCE = 500_000
 
 
@@ -62,13 +66,20 @@ def _thresholds(ast: Any, body: Any, line: int) -> Iterator[tuple[int, float]]:
 
 def _has_scores(ast: Any, expression: Any, names: set[str], line: int) -> bool:
     """Whether the scores are in it as they are: by a known name, or because they become an array in it."""
-    if expression is None or isinstance(expression, ast.Compare):
-        return False
-    calls = [_name(ast, each.func).lower() for each in ast.walk(expression) if isinstance(each, ast.Call)]
-    if any(isinstance(each, ast.Compare) for each in ast.walk(expression)) or any(change in call for call in calls for change in CHANGES):
-        return False
-    is_here = expression.lineno <= line <= (expression.end_lineno or 0) and any(call in LEAVES for call in calls)
-    return is_here or any(isinstance(each, ast.Name) and each.id in names for each in ast.walk(expression))
+    if isinstance(expression, ast.Name):
+        return expression.id in names
+    if isinstance(expression, ast.Call):
+        name, function = _name(ast, expression.func), expression.func
+        if name in LEAVES and expression.lineno <= line <= (expression.end_lineno or 0):
+            return True
+        parts = [*expression.args, *([function.value] if isinstance(function, ast.Attribute) else [])] if name in SAME else []
+    elif isinstance(expression, (ast.List, ast.Tuple)):
+        parts = expression.elts
+    elif isinstance(expression, (ast.ListComp, ast.GeneratorExp)):
+        parts = [expression.elt]
+    else:  # of arithmetic come other numbers
+        parts = [expression.value] if isinstance(expression, (ast.Subscript, ast.Attribute, ast.Starred)) else []
+    return any(_has_scores(ast, each, names, line) for each in parts)
 
 
 def _name(ast: Any, function: Any) -> str:

@@ -16,12 +16,12 @@ def doubt(name: str, output: Any, tensor: Any, args: Any, kwargs: Any) -> Any:
     """What is wrong with this choice, or None."""
     dim = _dim(name, args, kwargs, tensor)
     classes = output.root.class_dims.get(output.at, ())
-    if dim is not None and tensor.shape[dim] == 1 and tensor.numel() > 1:
+    here = [outputs.root_dim(output, tensor, at) for at in range(tensor.dim())]
+    if dim is not None and tensor.shape[dim] == 1 and tensor.numel() > 1 and not classes:
         return _told(name, tensor, dim, None, "of which there is one only, so that it is always the same")
     if len(classes) != 1:
         return None  # unknown, or both ways, as of a matrix of similarities
     (class_dim,) = classes
-    here = [outputs.root_dim(output, tensor, at) for at in range(tensor.dim())]
     if class_dim not in here:
         return None
     if dim is None:

@@ -58,12 +58,13 @@ def watch(tell: Callable[..., None]) -> None:
 
     for name in ("__eq__", "__ne__", "eq", "ne"):
         for owner in (torch.Tensor, torch):
-            if hasattr(owner, name):
+            if name in dir(owner):
                 bus.wrap("metrics", owner, name, None, compared)
 
 
 def _compared(one: Any, other: Any, out: Any, tell: Callable[..., None]) -> None:
-    prediction = next((known for known in (outputs.of(one), outputs.of(other)) if known is not None and known.is_choice), None)
+    predictions = [known for known in (outputs.of(one), outputs.of(other)) if known is not None and known.is_choice]
+    prediction = predictions[0] if len(predictions) == 1 else None  # of two, it is whether they agree
     frame = report.user_frame(sys._getframe(1))
     if prediction is None or frame is None or out.dim() == 0 or out.numel() == 0:
         return

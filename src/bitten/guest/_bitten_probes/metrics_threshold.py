@@ -48,7 +48,9 @@ def forget() -> None:
     _sites.clear()
 
 
-def look(name: str, output: Any, tensor: Any, args: Any) -> None:
+def look(name: str, output: Any, tensor: Any, args: Any, kwargs: Any) -> None:
+    if kwargs:  # decimals, as for a log; or where to write to
+        return
     threshold = 0.5 if name == "round" and len(args) == 1 else args[1] if len(args) == 2 and name != "round" else None
     if type(threshold) is not float or not 0 < threshold < 1 or output.is_squashed or not tensor.is_floating_point():
         return
@@ -71,7 +73,7 @@ def note(name: str, output: Any, tensor: Any, threshold: float | None, frame: Fr
         return
     site.calls += 1
     site.frame = frame.f_code.co_filename, frame.f_lineno
-    site.losses = output.root.losses
+    site.losses = output.losses
     if threshold is not None and len(site.thresholds) < SWEEP:
         site.thresholds.add(threshold)
     if site.calls & (site.calls - 1) == 0 and tensor.numel():

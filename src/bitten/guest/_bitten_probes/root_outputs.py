@@ -22,22 +22,26 @@ MANY = 4
 
 
 class Root:
-    """What is known of an outermost module: the losses called on its outputs, and the dimensions that held their classes."""
+    """What is known of an outermost module, output by output: the losses called on it, and the dimensions that held their classes.
+
+    An output of another rank counts as another: a layer may be trained on rows and asked of sequences.
+    """
 
     def __init__(self, module: Any) -> None:
         self.module = weakref.ref(module)
-        self.class_dims: dict[int, set[int]] = {}
-        self.losses: set[str] = set()
+        self.class_dims: dict[tuple[int, int], set[int]] = {}
+        self.losses: dict[int, set[str]] = {}
 
 
 class Output:
-    """A tensor that a root gave, or a known copy of one: the how many-eth of the root's tensors, and which of its dimensions are here.
+    """A tensor that a root gave, or a known copy of one: the how many-eth of its tensors, of which rank (`at`), and which dimensions are here.
 
     `is_squashed`: a softmax came between. `is_choice`: it is a prediction that was made of one; `doubt` is what is wrong with that.
     """
 
-    def __init__(self, root: Root, at: int, tensor: Any, dims: tuple[int | None, ...], is_squashed: bool = False) -> None:
+    def __init__(self, root: Root, at: tuple[int, int], tensor: Any, dims: tuple[int | None, ...], is_squashed: bool = False) -> None:
         self.root, self.at, self.dims, self.is_squashed = root, at, dims, is_squashed
+        self.losses = root.losses.setdefault(at[0], set())
         self.is_choice = False
         self.doubt: Any = None
         self.shape, self.strides, self.weak = tuple(tensor.shape), tuple(tensor.stride()), weak(tensor)
@@ -61,7 +65,7 @@ def _root_post(module: Any, args: Any, kwargs: Any, out: Any) -> None:
     if known is None:
         known = _roots[module] = Root(module)
     for at, tensor in enumerate(tensors(out)):
-        _follow(tensor, Output(known, at, tensor, tuple(range(tensor.dim()))))
+        _follow(tensor, Output(known, (at, tensor.dim()), tensor, tuple(range(tensor.dim()))))
 
 
 def unwrapped(module: Any) -> Any:

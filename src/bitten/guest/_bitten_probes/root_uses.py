@@ -55,7 +55,7 @@ def install() -> None:
 def _torch(torch: Any) -> None:
     for name in (*CHOICES, *THRESHOLDS):
         for owner in (torch.Tensor, torch):
-            if hasattr(owner, name):
+            if name in dir(owner):
                 bus.wrap("uses", owner, name, None, _used(name))
     for name in ARRAYS:
         bus.wrap("uses", torch.Tensor, name, None, _used(name))
@@ -91,7 +91,7 @@ def _is_ours(frame: Any) -> bool:
 
 def _learn(name: str, output: Any, tensor: Any) -> None:
     """What a loss says of an output: what its values mean, and which dimension its classes are in."""
-    output.root.losses.add(name)
+    output.losses.add(name)
     if name in ("cross_entropy", "nll_loss") and tensor.dim() > 1:
         dim = outputs.root_dim(output, tensor, 1)
         if dim is not None:
