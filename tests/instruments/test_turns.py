@@ -214,6 +214,13 @@ def test_one_batch_of_training_is_skipped(tmp_path):
     assert rows(later) == rows(plain)[:4] + rows(plain)[5:], "the second of the second epoch"
 
 
+def test_a_loader_that_can_not_be_told_from_others_fails_the_turn_and_not_the_program(tmp_path):
+    odd = LOADERS.replace("def work", "class Odd(DataLoader):\n    __hash__ = None\ndef work").replace("train = DataLoader", "train = Odd")
+    for turn in ("skip=2", "overfit=one"):
+        seen = turned(tmp_path, odd, turn)
+        assert rows(seen) == rows(turned(tmp_path, odd)) and seen.fact(f"turn.{turn.partition('=')[0]}").startswith("failed: TypeError")
+
+
 def test_labels_are_shuffled_among_their_rows_and_the_programs_own_random_numbers_stay(tmp_path):
     plain, seen = turned(tmp_path, LOADERS), turned(tmp_path, LOADERS, "shuffle_labels=on")
     parts = [[line.partition("] ") for line in rows(each)] for each in (plain, seen)]
@@ -253,6 +260,8 @@ def test_a_seed_moves_all_seeds_by_one_distance_and_seeds_what_is_not(tmp_path):
 
     plain, same, other = drawn(True), drawn(True, "seed=7"), drawn(True, "seed=3")
     assert same == plain and not set(other) & set(plain)
+    own = turned(tmp_path, SEEDS.replace("SEEDED", "True"), "seed=7").fact("turn.seed")
+    assert own == "failed: ValueError: it is the program's own first seed, and moves none"
     assert other == drawn(True, "seed=3") and drawn(False, "seed=3")[:3] == other[:3] and drawn(False)[0] != drawn(False)[0]
 
 

@@ -136,7 +136,7 @@ def overfit(turn: Any) -> None:
     first: Any = weakref.WeakKeyDictionary()
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
-        loader = handing.loader(iterator)
+        loader = turns.tried(turn, handing.loader, iterator)
         out = more()
         if loader is None:
             return out
@@ -166,7 +166,7 @@ def skip(turn: Any) -> None:
     handing = Handing(turn)
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
-        loader = handing.loader(iterator)
+        loader = turns.tried(turn, handing.loader, iterator)
         out = more()
         if loader is None or handing.counted(loader) != wanted or loader not in handing.trains:
             return out

@@ -42,6 +42,8 @@ def seed(turn: Any) -> None:
             return given
         if not moved:
             moved.append(ours - number)
+            if number == ours:
+                turn.fail(ValueError("it is the program's own first seed, and moves none"))
         return (number + moved[0]) % 2**32
 
     def change(call: Any, args: Any, kwargs: Any) -> Any:
@@ -138,6 +140,7 @@ def device(turn: Any) -> None:
     if turn.value != "cpu":
         raise ValueError("it is device=cpu")
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
     def asked(out: Any, args: Any) -> Any:
         if os.path.exists("/dev/nvidiactl"):  # noqa: PTH110 - pathlib is no part of the guest
             turn.met()
