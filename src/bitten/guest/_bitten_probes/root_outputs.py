@@ -34,7 +34,7 @@ class Root:
 
 
 class Output:
-    """A tensor that a root gave, or a known copy of one: the how many-eth of its tensors, of which rank (`at`), and which dimensions are here.
+    """A tensor that a root gave, or a known copy of one: which of its tensors, of which rank (`at`), and which dimensions are here.
 
     `is_squashed`: a softmax came between. `is_choice`: it is a prediction that was made of one; `doubt` is what is wrong with that.
     """
