@@ -165,10 +165,13 @@ def skip(turn: Any) -> None:
         raise ValueError("batch 0 comes before anything tells which loader trains: skip=1 or more")
     handing = Handing(turn)
 
+    def is_it(loader: Any) -> bool:
+        return handing.counted(loader) == wanted and loader in handing.trains
+
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
         loader = turns.tried(turn, handing.loader, iterator)
         out = more()
-        if loader is None or handing.counted(loader) != wanted or loader not in handing.trains:
+        if loader is None or not turns.tried(turn, is_it, loader):
             return out
         turn.met()
         return more()
