@@ -189,3 +189,87 @@ def test_a_call_that_cant_be_played_again_is_told_as_it_was_seen_from_outside(tm
     told = seen.findings[0].facts
     assert (told["nan.kind"], told["nan.replayed"], told["step"], seen.troubles, seen.exit) == ("forward op", False, 4, [], 0)
     assert any("played twice" in each["text"] for each in seen.log.of("note")) and seen.stdout == probed(tmp_path, REFUSED).stdout
+
+
+LOUD = """
+import logging, os, sys, warnings
+import torch
+import torch.distributed as dist
+from torch import nn
+torch.manual_seed(0)
+warnings.simplefilter("always")
+logging.basicConfig(level=logging.INFO)
+dist.init_process_group("gloo", init_method="file://" + os.path.abspath("store"), rank=0, world_size=1)
+class Shared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+    @staticmethod
+    def backward(ctx, grad):
+        WAITED.append(dist.all_reduce(grad))
+        return grad
+WAITED = []
+class Loud(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 1)
+    def forward(self, x):
+        print("forward")
+        warnings.warn("careful")
+        logging.info("logged")
+        return torch.sqrt((SHARE(self.lin(x)) - self.lin(x).detach()) ** 2)
+def train():
+    net = Loud()
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for step in range(3):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).sum().backward()
+        opt.step()
+        print(len(WAITED), file=sys.stderr)
+SHARE = {share}
+train()
+logging.info("after")
+dist.destroy_process_group()
+"""
+
+
+def test_what_the_modules_print_warn_and_log_is_printed_once(tmp_path):
+    source = LOUD.replace("{share}", "lambda x: x")
+    plain, seen = probed(tmp_path, source), probed(tmp_path, source, "nan")
+    assert (seen.stdout, seen.stderr, seen.troubles) == (plain.stdout, plain.stderr, []) and plain.stderr.endswith("INFO:root:after\n")
+    assert (seen.fact("nan.op"), seen.fact("nan.replayed")) == ("SqrtBackward0", True)
+
+
+def test_a_backward_that_would_wait_for_other_ranks_is_not_played_and_claims_nothing_that_was_not_seen(tmp_path):
+    source = LOUD.replace("{share}", "Shared.apply")
+    plain, seen = probed(tmp_path, source), probed(tmp_path, source, "nan")
+    assert (seen.stdout, seen.stderr, seen.troubles) == (plain.stdout, plain.stderr, [])
+    assert any("allreduce" in each["text"] for each in seen.log.of("note")) and seen.fact("nan.replayed") is False
+    assert "the loss is finite and gradients are not" in seen.findings[0].facts["says"]
+
+
+MASKED = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.lin(x).masked_fill(torch.tensor([False, True]), float("-inf"))
+net = Policy()
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+for step in range(5):
+    opt.zero_grad()
+    loss = net(torch.randn(8, 4))[:, 0].mean() * torch.tensor(2.0 - step).log()  # <- op
+    loss.backward()
+    opt.step()
+"""
+
+
+def test_the_inf_of_a_mask_in_the_output_is_no_cause(tmp_path):
+    seen = probed(tmp_path, MASKED, "nan")
+    told = seen.findings[0].facts
+    assert (told["nan.kind"], told["nan.op"], told["step"], seen.troubles) == ("loss", "log", 2, [])
+    assert told["at"] == f"main.py:{line_of(MASKED, '# <- op')}"

@@ -16,6 +16,7 @@ bus: Any = hook.load("_bitten_probes.bus")
 calls: Any = hook.load("_bitten_probes.nan_calls")
 window: Any = hook.load("_bitten_probes.nan_window")
 op_modes: Any = hook.load("_bitten_probes.op_modes")
+replay: Any = hook.load("_bitten_probes.replay")
 torch: Any = sys.modules["torch"]
 
 
@@ -75,7 +76,7 @@ def backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
     """The first node of the loss's own backward that makes bad gradients of good ones; and what it gives, by what it was given to."""
     if not any(each.made_by[0] is not None for each in losses):
         return None, {}
-    state = [torch.get_rng_state(), torch.is_grad_enabled()]
+    state, grad = replay._random_states(), torch.is_grad_enabled()
     try:
         torch._C._set_grad_enabled(True)
         with bus.quiet():
@@ -83,8 +84,9 @@ def backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
     except Exception:  # a call that can't be made again: whoever asked goes on to the calls of modules
         return None, {}
     finally:
-        torch._C._set_grad_enabled(state[1])
-        torch.set_rng_state(state[0])
+        torch._C._set_grad_enabled(grad)
+        for write, value in state:
+            write(value)
 
 
 def _played_backward(losses: list[Any]) -> tuple[Any, dict[int, Any]]:
@@ -128,7 +130,7 @@ def _again(record: Any, made: list[list[Any]], leaves: dict[int, Any]) -> Any:
     def given(ref: Any) -> Any:
         if ref.record is not None:
             return made[ref.record][ref.slot]
-        value = ref.value.clone() if record.is_in_place else ref.value
+        value = ref.value.clone()  # a call may write into it, as `relu(x, inplace=True)` does
         if ref.has_grad and ref.key not in leaves:
             leaves[ref.key] = value.detach().requires_grad_()
         return leaves[ref.key] if ref.has_grad else value

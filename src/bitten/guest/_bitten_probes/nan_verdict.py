@@ -39,6 +39,8 @@ SAYS = {
     "loss": "the loss became {what} at `{op}`, while the model's output was finite",
     "backward op": "the loss is finite; in backward `{op}` of `{module}` made {what} of finite gradients",
     "optimizer step": "loss and gradients were finite; the optimizer wrote {what} into `{tensor}`",
+    "forward op, unseen": "the output of this call is {what}",
+    "backward op, unseen": "the loss is finite and gradients are not",
     "another rank": "this rank's own loss and gradients are finite: {what} came from another rank with the shared gradients",
 }
 
@@ -60,7 +62,8 @@ class Verdict:
         words["columns"] = f", columns {named['columns']}" if "columns" in named else ""
         words["file"] = f" from {named['checkpoint']}" if named.get("checkpoint") else ""
         end = f" ({named['chain']})" if "chain" in named else " (overflow)" if named.get("overflow") else ""
-        return f"step {self.facts['step']}: " + SAYS[self.facts["nan.kind"]].format(**words) + end + self._grown() + self._doubt()
+        says = SAYS.get(f"{named['kind']}, unseen") if named.get("replayed") is False else None
+        return f"step {self.facts['step']}: " + (says or SAYS[named["kind"]]).format(**words) + end + self._grown() + self._doubt()
 
     def _grown(self) -> str:
         largest = self.facts.get("nan.largest_weight", 0.0)
@@ -158,7 +161,7 @@ def _of_calls(step: int) -> Verdict | None:
     """The first call whose output is bad. One whose numbers nobody read is played too."""
     for call in nan.Seen.calls:
         if call.bad_output() is not False and call.is_done:
-            found = _played(call, step) or _seen_outside(call, step)
+            found = _played(call, step)
             if found is not None:
                 return found
     return None
@@ -177,11 +180,15 @@ def _played(call: Any, step: int) -> Verdict | None:
     try:
         replay.refuse(module)
         with replay.Same(module):
-            event = replay.play(call, False).forward_event()
-            return _of_event(event, call, module, step) if event is not None else None
+            played = replay.play(call, False)
+            event = played.forward_event()
+            if event is not None:
+                return _of_event(event, call, module, step)
+            if played.is_bad():  # by intention, such as the -Inf of a mask
+                return None
     except Exception as error:  # a forward that can't be played again: told as seen from outside
         _cannot(call, error)
-        return None
+    return _seen_outside(call, step)
 
 
 def _cannot(call: Any, error: BaseException) -> None:

@@ -55,9 +55,7 @@ def finder(sources: dict[int, tuple[str, str, Any]]) -> Any:
             self.first: Event | None = None
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            space, _, name = str(func._schema.name).partition("::")
-            if space in ("c10d", "_c10d_functional"):
-                raise Collective(name)
+            name = _alone(func)
             given = [each for each in calls.tensors((args, kwargs or {}), 3) if calls.is_float(each)]
             before = [_state(each) for each in given] if func._schema.is_mutable else None
             out = func(*args, **(kwargs or {}))
@@ -103,6 +101,26 @@ def finder(sources: dict[int, tuple[str, str, Any]]) -> Any:
             return found
 
     return Finder()
+
+
+def refusing() -> Any:
+    """A dispatch mode under which nothing waits for other ranks: for a replay's backward."""
+    base: Any = __import__("torch.utils._python_dispatch", fromlist=["TorchDispatchMode"]).TorchDispatchMode
+
+    class Refusing(base):  # type: ignore[misc]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            _alone(func)
+            return func(*args, **(kwargs or {}))
+
+    return Refusing()
+
+
+def _alone(func: Any) -> str:
+    """The operation's name, if it needs no other rank."""
+    space, _, name = str(func._schema.name).partition("::")
+    if space in ("c10d", "_c10d_functional", "_c10d_functional_autograd"):
+        raise Collective(name)
+    return name
 
 
 def _state(tensor: Any) -> str:

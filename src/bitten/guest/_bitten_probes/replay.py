@@ -8,6 +8,7 @@ weights), those after it do not run. It can't know what a forward does outside i
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 from collections import OrderedDict
 
 TYPE_CHECKING = False
@@ -102,6 +103,19 @@ class Same:
         self.undo.append(lambda: torch._C._set_grad_enabled(grad))
         quiet.__enter__()
         self.undo.append(quiet.__exit__)
+        self._mute()
+
+    def _mute(self) -> None:
+        """What the modules print, warn and log was printed once."""
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            self.undo.append(lambda name=name, stream=stream: setattr(sys, name, stream))
+            setattr(sys, name, _Muted(stream))
+        logging = sys.modules.get("logging")
+        if logging is not None:
+            level = logging.root.manager.disable
+            self.undo.append(lambda: logging.disable(level))
+            logging.disable(sys.maxsize)
 
     def _silence(self, table: Any) -> None:
         if table:
@@ -129,6 +143,19 @@ class Same:
             for name, each in list(table.items()):
                 if type(each) is torch.Tensor:
                     table[name] = each.detach().clone()
+
+
+class _Muted:
+    """A stream that is silent for this thread alone: what others print meanwhile is the program's."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._thread = stream, get_ident()
+
+    def write(self, text: str) -> int:
+        return len(text) if get_ident() == self._thread else self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _refill(container: Any, content: Any) -> None:
@@ -159,22 +186,26 @@ class Played:
     def __init__(self, module: Any, out: Any, finder: Any, nodes: Any, leaves: list[Any]) -> None:
         self.module, self.out, self.finder, self.nodes, self.leaves = module, out, finder, nodes, leaves
 
+    def is_bad(self) -> bool:
+        return any(map(calls.is_bad, calls.tensors(self.out)))
+
     def forward_event(self) -> Any:
-        """Why the output is bad; None where it is finite."""
+        """Why the output is bad; None where it is finite, or bad by intention alone."""
         bad = [each for each in calls.tensors(self.out) if calls.is_bad(each)]
         if not bad:
             return None
         known = [self.finder.taints[key] for key in map(op_modes._key, bad) if key in self.finder.taints]
-        return next((each for each in known if not each.is_fill), self.finder.first)
+        return next((each for each in known if not each.is_fill), None if known else self.finder.first)
 
     def backward_event(self, grads: list[tuple[int, Any]]) -> Any:
         """The first node that made bad gradients of good ones, given those at the outputs."""
         outs = list(calls.tensors(self.out))
         hooks = self.nodes.watch()
         try:
-            for number, grad in grads:
-                if number < len(outs) and outs[number].requires_grad and not calls.is_bad(grad):
-                    torch.autograd.grad(outs[number], self.leaves, grad.to(outs[number].dtype), retain_graph=True, allow_unused=True)
+            with op_modes.refusing():
+                for number, grad in grads:
+                    if number < len(outs) and outs[number].requires_grad and not calls.is_bad(grad):
+                        torch.autograd.grad(outs[number], self.leaves, grad.to(outs[number].dtype), retain_graph=True, allow_unused=True)
         finally:
             for each in hooks:
                 each.remove()
