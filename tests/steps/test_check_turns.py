@@ -185,7 +185,7 @@ def test_on_a_fix_numbers_that_are_bad_with_and_without_the_change_are_no_proof(
     known, _ = asked(wanted, BROKEN, WELL)
     hidden = replace(ran(0, NAN, 20), crashes=())
     again, _ = asked(wanted, hidden, hidden, on_base=False, known=known)
-    assert again.verdict is Verdict.UNCLEAR and again.unclear == "On the fix control.nan.kind = loss still, as in the failing run."
+    assert again.verdict is Verdict.UNCLEAR and again.unclear == "Without the change control.nan.kind = loss still, as in the failing run."
     low, lower = (ran(0, HEALTHY, 20, acc=value) for value in (0.3, 0.2))
     wanted = suspicion("changed.acc >= 0.8", "changed.acc < 0.8")
     known, _ = asked(wanted, ran(1, NAN, 7, acc=0.1), ran(0, HEALTHY, 20, "applied", acc=0.9))
@@ -196,7 +196,7 @@ def test_on_a_fix_numbers_that_are_bad_with_and_without_the_change_are_no_proof(
 def test_on_a_fix_a_failure_that_is_still_there_is_no_proof_whatever_the_change_does():
     wanted, expected = suspicion("symptom.depends == true", "symptom.depends == false"), (parse("acc >= 0.8"),)
     again, _ = asked(wanted, ran(0, HEALTHY, 20, acc=0.3), ran(0, HEALTHY, 20, acc=0.3), on_base=False, expected=expected)
-    assert again.verdict is Verdict.UNCLEAR and again.unclear == "On the fix it still shows: missed: acc >= 0.8."
+    assert again.verdict is Verdict.UNCLEAR and again.unclear == "Without the change it still shows: missed: acc >= 0.8."
 
 
 def test_on_a_fix_that_makes_fewer_steps_a_run_that_missed_its_expectation_at_its_end_is_proven_by_its_end():

@@ -68,6 +68,6 @@ class GitHistory:
         return cache(self._read)
 
     def _read(self, commit: str) -> Commit:
-        short, subject, author, date, body = os.fsdecode(self._git("show", "--no-patch", _FORM, commit)).split("\0")
+        short, subject, author, date, body = os.fsdecode(self._git("show", "--no-patch", "--no-show-signature", _FORM, commit)).split("\0")
         files = paths_in(self._git("diff-tree", "--root", "--no-commit-id", "--name-only", "-r", "-m", "--first-parent", "-z", commit))
         return Commit(commit, short.strip(), subject, author, date, body.strip(), tuple(files))

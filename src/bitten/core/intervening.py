@@ -185,7 +185,7 @@ def as_before(supports_if: Prediction, refutes_if: Prediction, facts: Facts, bef
         there = Prediction(f"{CONTROL}{plain(side.fact)}", side.op, side.value)
         is_same = plain(side.fact) not in _OWN | ENDS and facts.get(there.fact) is not None and facts[there.fact] == before.get(there.fact)
         if is_same or (side is refutes_if and there.holds(facts) is True and there.holds(before) is True):
-            return f"On the fix {there.fact} = {facts[there.fact]} still, as in the failing run."
+            return f"Without the change {there.fact} = {facts[there.fact]} still, as in the failing run."
     return ""
 
 

@@ -155,7 +155,7 @@ class _Asks:
         if evidence.verdict is Verdict.SUPPORTS:
             return ""
         if shown := facts["control.shows"]:
-            return f"On the fix it still shows: {shown}."
+            return f"Without the change it still shows: {shown}."
         predicted = hypothesis.check.supports_if, hypothesis.check.refutes_if
         return "" if evidence.holds_unchanged else intervening.as_before(*predicted, facts, known)
 
