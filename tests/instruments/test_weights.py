@@ -94,6 +94,16 @@ net[0](x)
 """,
 }
 HEALTHY = {
+    "old names that the model's own hook knows, and a state of nothing it has": """
+class Renamed(Net):
+    def __init__(self):
+        super().__init__(); self._register_load_state_dict_pre_hook(self.rename)
+    def rename(self, state, prefix, *rest):
+        for name in list(state):
+            state[name[4:]] = state.pop(name)
+path = saved({"old_" + name: each for name, each in net.state_dict().items()})
+Renamed().load_state_dict(torch.load(path)); nn.ReLU().load_state_dict(torch.load(path), strict=False)
+""",
     "a copy of the best": """
 train(net); best = copy.deepcopy(net.state_dict()); other = {k: v.clone() for k, v in net.state_dict().items()}
 train(net); net.load_state_dict(best); train(net); net.load_state_dict(other); torch.save(best, "best.pt")

@@ -58,11 +58,16 @@ def _after(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
     """`kept` is None where `_before` could not be had."""
     if kept is None:
         return
-    names = set(kept[1])
+    names, is_whole = set(kept[1]), lacks_nothing(out)
     for name, each in _named(args[0]):
-        if name in names:
+        if is_whole or name in names:
             _ids[id(each)] = weakref.ref(each, _forgetting(id(each)))
     _tell("loaded", args[0], kept[1], kept[0], out)
+
+
+def lacks_nothing(answer: Any) -> bool:
+    """Whether torch says that all of a module was loaded: hooks of its own may have renamed, or read, what the state had."""
+    return getattr(answer, "missing_keys", None) == []
 
 
 def _forgetting(key: int) -> Callable[[Any], None]:

@@ -330,7 +330,7 @@ def _loaded(module: Any, state: Any, where: tuple[str, str], answer: Any) -> Non
         {str(name): tuple(each.shape) for name, each in state.items() if fingerprint.is_tensor(each)},
     )
     Here.loads += 1
-    if Here.is_own:
+    if Here.is_own or (not match.both and loads.lacks_nothing(answer)):
         return
     prefix = match.prefix() if match.of_own < HALF and match.of_state < HALF else ""
     facts = {
