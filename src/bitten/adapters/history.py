@@ -54,11 +54,11 @@ class GitHistory:
         return {commit: tuple(parents[:1] if first_parent else parents) for commit, *parents in lines}
 
     def files(self, commit: str) -> Mapping[str, bytes | None]:
-        """What is not tracked stays where it is, as it would for `git bisect`."""
+        """What is not tracked stays where it is, as it would for `git bisect`; what was added and not committed is tracked."""
         found = self._repo.files_at(commit, self._repo.changed_since(commit))
         gone = [path for path, content in found.items() if content is None]
-        tracked = self._repo.files_at("HEAD", gone)
-        return {path: content for path, content in found.items() if content is not None or tracked[path] is not None}
+        known, added = self._repo.files_at("HEAD", gone), set(paths_in(self._git("ls-files", "-z")) if gone else ())
+        return {path: content for path, content in found.items() if content is not None or known[path] is not None or path in added}
 
     def told(self, commit: str) -> Commit:
         return self._told(commit)

@@ -127,6 +127,10 @@ def git_file(git: Git, name: str) -> Path:
     return Path(git.word("rev-parse", "--path-format=absolute", "--git-path", name) or name)
 
 
+MOST_NAMED = 100_000
+"""Characters of paths that git is given on its command line; for more it lists the whole tree."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A file in a tree or an index: mode, blob and path; without a mode it is none."""
@@ -246,8 +250,9 @@ class Store:
 
     def entries(self, tree: str, paths: Iterable[str]) -> dict[str, Entry]:
         """Those of these paths that are files of a tree."""
-        wanted = sorted(set(paths))
-        listed = self.git("ls-tree", "-r", "-z", "--full-tree", tree, "--", *wanted) if wanted else b""
+        wanted = set(paths)
+        named = sorted(wanted) if sum(map(len, wanted)) < MOST_NAMED else ()
+        listed = self.git("ls-tree", "-r", "-z", "--full-tree", tree, "--", *named) if wanted else b""
         return {entry.path: entry for entry in map(_listed, listed.split(b"\0")[:-1]) if entry.path in wanted}
 
     def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
