@@ -182,6 +182,14 @@ evaluate(net, DataLoader(TensorDataset(bits[300:], Y[300:]), batch_size=20))
 net = fit(DataLoader(Named(["a", "b", "c"]), batch_size=10, shuffle=True))
 evaluate(net, DataLoader(Named(["a", "b", "c"]), batch_size=10))
 fit(DataLoader(table(6), batch_size=3, shuffle=True), 4)
+folds, whole = torch.arange(400).chunk(4), TensorDataset(X, Y)
+for fold in folds:
+    train_loader = DataLoader(Subset(whole, [at for at in range(400) if at not in fold]), batch_size=20, shuffle=True)
+    val_loader = DataLoader(Subset(whole, fold.tolist()), batch_size=20)
+    net = fit(train_loader)
+    evaluate(net, val_loader)
+everything = DataLoader(whole, batch_size=20)  # what the model says of all there is
+evaluate(net, everything)
 """)  # fmt: skip
     assert [found.facts["says"] for found in seen.findings] == []
     assert seen.fact("batches.skewed_inputs") == 0 and seen.fact("batches.overlapping_loaders") == 0

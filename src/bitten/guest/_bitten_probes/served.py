@@ -96,6 +96,8 @@ class Loader:
         self.orders: list[tuple[list[int], int | None]] = []
         self.indices: Indices | None = None
         self.trained = self.evaluated = self.uneven = 0
+        self.after: set[int] = set()
+        """Numbers of the loaders that had trained, when this one evaluated a model, that very model last: in each fold another."""
         self.labels = labels.Labels()
         self.shapes: set[str] = set()
 
@@ -130,6 +132,8 @@ _indices: Any = weakref.WeakKeyDictionary()
 
 class Now:
     last: Loader | None = None
+    called: set[int] = set()  # noqa: RUF012 - models called with gradients since the last step
+    trainers: dict[int, int] = {}  # noqa: RUF012 - by model the number of the loader that trained it last
 
 
 def is_used() -> bool:
@@ -140,7 +144,7 @@ def forked() -> None:
     _loaders.clear()
     _known.clear()
     _indices.clear()
-    Now.last = None
+    Now.last, Now.called, Now.trainers = None, set(), {}
 
 
 # ---------------------------------------------------------------------------------------------- looking
@@ -217,11 +221,24 @@ def stepped(optimizer: Any, number: int) -> None:
         Now.last.trained += 1
         if Now.last.epoch.optimizer is None:
             Now.last.epoch.optimizer = identity(optimizer)
+        for model in Now.called:
+            if model in Now.trainers or len(Now.trainers) < MOST_LOADERS:
+                Now.trainers[model] = Now.last.number
+    Now.called.clear()
 
 
 def called(module: Any, args: Any) -> None:
-    if Now.last is not None and not (module.training and sys.modules["torch"].is_grad_enabled()):
+    if Now.last is None:
+        return
+    parameter = next(iter(module.parameters()), None)  # what a model and its wrappers have in common
+    model = -1 if parameter is None else identity(parameter)
+    has_grad = sys.modules["torch"].is_grad_enabled()
+    if has_grad and len(Now.called) < MOST_LOADERS:
+        Now.called.add(model)
+    if not (module.training and has_grad):
         Now.last.evaluated += 1
+        if model in Now.trainers:
+            Now.last.after.add(Now.trainers[model])
 
 
 # ---------------------------------------------------------------------------------------------- judging a loader
@@ -275,7 +292,7 @@ def conclude() -> dict[str, Any]:
         _tell(found)
     for trained in _known:
         for other in _known:
-            if trained.trained and other.evaluated and not other.trained:
+            if trained.trained and other.evaluated and not other.trained and trained.number in other.after:
                 shared += _overlap(trained, other)
                 labels.compare(trained, other)
     return {"batches.loaders": len(_known), "batches.overlapping_loaders": shared} if _known else {}
@@ -317,10 +334,10 @@ def base(dataset: Any) -> tuple[Any, set[int] | None]:
 
 
 def _overlap(trained: Loader, other: Loader) -> int:
-    """Samples of an evaluating loader that are training's too. A part of them is a fault; all of them may be meant."""
+    """Samples of an evaluating loader that are training's too. A part of them is a fault; all of either may be meant."""
     if trained.dataset == other.dataset:
         return 0
-    share, how = _shared(trained, other)
+    share, how, covered = _shared(trained, other)
     if share < SHARED:
         return 0
     name = _name(other)
@@ -328,22 +345,25 @@ def _overlap(trained: Loader, other: Loader) -> int:
     says = (f"{share:.0%} of the samples of the evaluating loader{' ' + name if name else ''} are samples of the training loader too, by "
             f"{how}: its metric is no measure of what the model has not seen.")  # fmt: skip
     facts = {"batches.shared_share": share, "batches.shared_by": how, "also": [trained.where[0]] if trained.where[0] else []}
-    tell = report.finding if share < ALL or is_held_out else report.hint
+    is_part = share < ALL and covered < ALL
+    tell = report.finding if is_part or is_held_out else report.hint
     tell("batches", f"loader {other.number} shares with {trained.number}", says, facts, other.split if other.split[0] else other.where)
     return int(tell is report.finding)
 
 
-def _shared(trained: Loader, other: Loader) -> tuple[float, str]:
+def _shared(trained: Loader, other: Loader) -> tuple[float, str, float]:
+    """(the share of the evaluating loader's samples, how it is known, the share of the training loader's)."""
     if trained.root == other.root and not trained.is_iterable and other.chosen:
         both = other.chosen if trained.chosen is None else trained.chosen & other.chosen
-        return (len(both) / len(other.chosen) if len(other.chosen) >= ENOUGH else 0.0), "index"
+        covered = len(both) / max(1, len(trained.chosen) if trained.chosen is not None else trained.size or 1)
+        return (len(both) / len(other.chosen) if len(other.chosen) >= ENOUGH else 0.0), "index", covered
     seen, asked = trained.first or trained.epoch, other.first or other.epoch
     if len(asked.inputs) < ENOUGH or not _is_varied(seen) or not _is_varied(asked):
-        return 0.0, ""
+        return 0.0, "", 0.0
     again = len(asked.inputs & seen.inputs)
     if again < ENOUGH:
-        return 0.0, ""
-    return min(1.0, again / len(asked.inputs) * seen.samples / max(seen.keyed, 1)), "value"
+        return 0.0, "", 0.0
+    return min(1.0, again / len(asked.inputs) * seen.samples / max(seen.keyed, 1)), "value", again / len(seen.inputs)
 
 
 def _is_varied(epoch: Epoch) -> bool:
