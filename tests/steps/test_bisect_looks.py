@@ -12,7 +12,7 @@ from bitten.core.bisecting import Search
 from bitten.core.failure import Crash, Run
 from bitten.core.ports import Observed
 from bitten.core.prediction import parse
-from bitten.core.trouble import BadInput
+from bitten.core.trouble import BadInput, Unable
 from bitten.steps.bisect import Bench, Bisection, Question, from_plain, plain
 
 
@@ -30,7 +30,12 @@ def bisection(runs: dict[str, list[Observed]], *expected: str, known=(), repeat:
     def run(command, **how):
         return left[at[-1]].pop(0) if len(left[at[-1]]) > 1 else left[at[-1]][0]
 
-    room = SimpleNamespace(write=lambda files: at.append(*files), run=run)
+    def write(files):
+        at.append(*files)
+        if not runs[at[-1]]:
+            raise Unable("copy-not-writable", "Could not write it.")
+
+    room = SimpleNamespace(write=write, run=run)
     history = SimpleNamespace(told=lambda commit: SimpleNamespace(short=commit), files=lambda commit: {commit: b""})
     bench = Bench(history, SimpleNamespace(copy=lambda allowed: nullcontext(room)), lambda words: nullcontext())
     question = Question(nouns.COMMAND, tuple(map(parse, expected)), repeat=repeat)
@@ -67,3 +72,9 @@ def test_what_the_copy_kept_from_a_run_that_counts_is_told():
     runs = {"c3": [NEW], "c0": [ran(refused="It asked for data.example")], "c1": [ran()], "c2": [NEW]}
     tried = {each.commit: each for each in bisection(runs).walk()}
     assert (tried["c0"].outcome.value, tried["c0"].why) == ("good", "It asked for data.example")
+
+
+def test_a_commit_whose_files_can_not_be_laid_over_the_copy_is_skipped():
+    found = bisection({"c3": [NEW], "c0": [ran()], "c1": [], "c2": [NEW]})
+    tried = {each.commit: each for each in found.walk()}
+    assert (tried["c1"].outcome.value, tried["c2"].outcome.value) == ("skip", "bad") and "Could not write it." in tried["c1"].why

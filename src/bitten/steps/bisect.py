@@ -15,7 +15,7 @@ from bitten.core.failure import Command, ending
 from bitten.core.noun import noun
 from bitten.core.ports import Allowed, History, Observed, Sandbox
 from bitten.core.prediction import Json, Prediction, number
-from bitten.core.trouble import BadInput
+from bitten.core.trouble import BadInput, Unable
 from bitten.steps.capture import shows
 
 WORK = "work tree"
@@ -165,8 +165,10 @@ class Bisection:
     def _look(self, commit: str, where: str) -> Look:
         name = commit if commit == WORK else self.bench.history.told(commit).short
         with self.bench.progress(f"{name}: {where}"), self.bench.sandbox.copy(self.bench.allowed) as copy:
-            if commit != WORK:
-                copy.write(self.bench.history.files(commit))
+            try:
+                copy.write(self.bench.history.files(commit) if commit != WORK else {})
+            except Unable as why:  # a folder stands where it has a file, or the like: it tells nothing, and the others are tried
+                return Look(Outcome.SKIP, tuple(None for _ in self.question.expected), " ".join(str(why).split()))
             seen = copy.run(self.question.command, timeout=self.question.timeout, instruments=self.question.instruments)
         return self._measured(seen) if self.question.expected else self._shown(seen, commit)
 
