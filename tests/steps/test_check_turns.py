@@ -104,6 +104,7 @@ KILLED = replace(ran(1, {}, 7), run=Run(nouns.COMMAND, None, 1.0, signal=9), fac
 @pytest.mark.parametrize(("supports", "refutes", "control"), [
     ("changed.exit == 0", "changed.exit != 0", BROKEN), ('changed.shows == ""', 'changed.shows != ""', BROKEN),
     ('changed.nan.kind == "none"', 'changed.nan.kind != "none"', replace(BROKEN, facts={"exit": 1})),
+    ("changed.steps > 7", "changed.steps <= 7", BROKEN),
 ])  # fmt: skip
 def test_nor_does_it_by_another_name_or_by_a_fact_that_the_control_run_did_not_measure(supports, refutes, control):
     found, _ = asked(suspicion(supports, refutes), control, WELL)

@@ -20,6 +20,8 @@ _OWN = frozenset(("exit", "signal", "seconds", "hung", "stdout", "stderr"))
 """Facts that every run has; of these `exit` alone is set side by side, unless another is asked for."""
 ENDS = frozenset(("exit", "signal", "hung", "shows"))
 """Facts that tell of a run no more than whether it failed, and how."""
+LASTED = frozenset(("steps", "seconds"))
+"""A run that does not fail goes on for longer: no more is told by these."""
 MOST = 80
 LONGEST = 200
 """Characters of a text that is set side by side."""
@@ -148,7 +150,7 @@ def vanished_alone(turns: Sequence[str], supports_if: Prediction, facts: Facts, 
         return ""
     name, is_gone = plain(supports_if.fact), facts.get(DEPENDS) is True
     is_lone = is_gone and supports_if.fact.startswith(CHANGED) and facts.get(f"{CONTROL}{name}") is None
-    says_no_more = supports_if.fact == DEPENDS or (supports_if.fact.startswith(CHANGED) and name in ENDS)
+    says_no_more = supports_if.fact == DEPENDS or (supports_if.fact.startswith(CHANGED) and name in ENDS | LASTED)
     if not is_lone and (was_measured or not says_no_more or (name == "shows" and not is_gone)):
         return ""
     return (f"The failure {'vanished' if is_gone else 'became another'} under {', '.join(turns)}, and that alone names no cause: "
