@@ -98,6 +98,13 @@ def test_a_vanished_failure_alone_names_no_cause():
     assert found.verdict is Verdict.UNCLEAR and "that alone names no cause" in found.unclear
 
 
+@pytest.mark.parametrize(
+    "supports", ['turn.lr == "applied"', "turn.lr.times > 0", "control.exit == 1", 'control.shows != ""', "signature exists"])
+def test_what_holds_of_any_such_check_supports_nothing(supports):
+    found, _ = asked(suspicion(supports, "changed.exit == 1"), BROKEN, WELL)
+    assert found.verdict is Verdict.UNCLEAR and "tells nothing of what the change made" in found.unclear
+
+
 KILLED = replace(ran(1, {}, 7), run=Run(nouns.COMMAND, None, 1.0, signal=9), facts={"exit": None, "signal": 9}, crashes=())
 
 

@@ -141,6 +141,15 @@ def unapplied(turns: Sequence[str], facts: Facts) -> str:
     return ""
 
 
+def told_beforehand(turns: Sequence[str], supports_if: Prediction) -> str:
+    """That a prediction holds of any such check: that the turn was applied, or that the control run failed."""
+    fact = supports_if.fact
+    of_control = fact == "signature" or (fact.startswith(CONTROL) and plain(fact) in ENDS | LASTED)
+    if not turns or not (of_control or re.fullmatch(r"turn\.\w+(\.times)?", fact)):
+        return ""
+    return f"{fact} tells nothing of what the change made. Predict what is measured under it, such as  changed.nan.kind == \"none\"."
+
+
 def vanished_alone(turns: Sequence[str], supports_if: Prediction, facts: Facts, was_measured: bool) -> str:
     """That nothing was measured but that the failure is gone, or became another. What the control run did not measure is no difference.
 

@@ -135,8 +135,8 @@ class _Asks:
         supports_if = hypothesis.check.supports_if
         if not self.on_base:
             return self._unproven(hypothesis, facts)
-        if unapplied := intervening.unapplied(change.turns, facts):
-            return unapplied
+        if nothing := intervening.unapplied(change.turns, facts) or intervening.told_beforehand(change.turns, supports_if):
+            return nothing
         if change.turns and (short := intervening.fell_short(facts, intervening.CHANGED, self._to_reach(changed, facts))):
             return f"Under {', '.join(change.turns)} it ended before that: {short}"
         if not changed.run.ended_well and (otherwise := intervening.failed_otherwise(change.turns, supports_if, facts)):
