@@ -188,6 +188,13 @@ for fold in folds:
     val_loader = DataLoader(Subset(whole, fold.tolist()), batch_size=20)
     net = fit(train_loader)
     evaluate(net, val_loader)
+class Twice(Stream):
+    def __iter__(self):
+        yield from super().__iter__()
+        yield from super().__iter__()
+
+
+fit(DataLoader(Twice(100, True), batch_size=10, num_workers=2), 1)
 everything = DataLoader(whole, batch_size=20)  # what the model says of all there is
 evaluate(net, everything)
 """)  # fmt: skip

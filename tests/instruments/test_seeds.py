@@ -112,6 +112,17 @@ class Split(Waves):
         self.order = self.rng.permutation(80)
 
 
+class Numbered(Waves):
+    def __init__(self):
+        super().__init__(None)
+        self.noise = np.random.RandomState(0)
+
+    def __getitem__(self, at):  # the same noise for a sample whoever asks for it
+        self.noise.seed(at)
+        return torch.from_numpy(self.noise.normal(size=4)).float(), at % 2
+
+
+fit(Numbered(), num_workers=2)
 fit(Waves(Held()), num_workers=2, worker_init_fn=each_its_own)
 fit(Waves(Held()))
 fit(Waves(from_numpy), num_workers=2)
@@ -229,3 +240,19 @@ def test_names_that_are_sorted_or_saved_with_the_weights_are_let_pass(tmp_path):
     for asked in (("sorted({name for name, _ in rows})",), ("list(dict.fromkeys(name for name, _ in rows))",), saved):
         seen, _ = _named(tmp_path, *asked)
         assert seen.findings == [] and seen.hints == []
+
+
+def test_a_program_that_parses_millions_of_lines_pays_a_second_for_it(tmp_path):
+    seen = probed(tmp_path, """
+import json, sys
+seen = sys.modules["_bitten_hook"].load("_bitten_probes.set_order").Seen
+line = json.dumps({"text": "hello", "tags": ["a", "b", "c"]})
+before = seen.spent
+for _ in range(100):
+    json.loads(line)
+among, seen.spent = seen.spent - before, 1.0
+for _ in range(100):
+    json.loads(line)
+print(among > 0, seen.spent)
+""", "seeds")  # fmt: skip
+    assert (seen.exit, seen.troubles, seen.stdout) == (0, [], "True 1.0\n"), (seen.stderr, seen.troubles)

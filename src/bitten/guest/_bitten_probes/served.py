@@ -46,15 +46,20 @@ class Epoch:
         self.is_cut = False
         self.keyed = self.size = 0
         self.optimizer: int | None = None
+        self.slots: dict[int, int] = {}
+        self.crossed: set[int] = set()
 
     def add(self, size: int, whole: list[int], parts: dict[str, list[int]], workers: int) -> None:
         """Rows are counted up to a bound, and to a whole round of the workers; a fourth of the later ones is known again."""
+        slot = self.batches % max(workers, 1)  # whose turn it is
         self.batches += 1
         self.samples += size
         self.size = size
         self.is_cut = self.is_cut or (self.samples > MOST_ROWS and self.batches % max(workers, 1) == 1 % max(workers, 1))
         if not self.is_cut:
             self.counts.update(whole)
+            if workers > 1:
+                self.crossed.update(each for each in whole if self.slots.setdefault(each, slot) != slot)
         if parts and self.keyed < MOST_INDICES:
             self.inputs.update(next(iter(parts.values())))
             self.keyed += size
@@ -248,6 +253,8 @@ def _unsharded(found: Loader, epoch: Epoch) -> None:
     """Each sample as often as there are workers, or a multiple: then every worker goes through the whole stream."""
     distinct, workers = len(epoch.counts), found.workers
     if distinct < ENOUGH or not all(count % workers == 0 for count in epoch.counts.values()):
+        return
+    if len(epoch.crossed) < 0.5 * distinct:  # a worker that goes twice through its own share
         return
     times = sum(epoch.counts.values()) / distinct
     says = (f"Each of the {distinct} samples of {found.kind} came {times:g} times in one pass with {workers} workers: "

@@ -8,6 +8,7 @@ weights are only saved it is a hint. A numbering that is written to a text file 
 from __future__ import annotations
 
 import sys
+from time import perf_counter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ frames: Any = hook.load("_bitten_frames")
 trees: Any = hook.load("_bitten_probes.source_trees")
 
 FEWEST, MOST = 3, 20_000
+SECONDS = 1.0
+"""What a process spends on what it parses and writes."""
 LOOKS = 4
 """Calls of outermost modules after a load at which variables are looked through."""
 
@@ -34,6 +37,7 @@ class Seen:
     saved: list[str] = []  # noqa: RUF012 - as above
     kept: set[str] = set()  # noqa: RUF012 - names whose order came out of a file, or went into one
     looks = 0
+    spent = 0.0
     names: tuple[str, ...] = ()
     is_met = False
     """Whether a module with as many classes, features or rows was called beside them."""
@@ -41,6 +45,7 @@ class Seen:
 
 def forked() -> None:
     Seen.loaded, Seen.saved, Seen.kept, Seen.looks, Seen.names, Seen.is_met = [], [], set(), 0, (), False
+    Seen.spent = 0.0
 
 
 # ---------------------------------------------------------------------------------------------- looking
@@ -66,11 +71,19 @@ def before_save(args: Any, kwargs: Any) -> None:
 
 
 def before_dump(args: Any, kwargs: Any) -> None:
-    _keep(args[0] if args else None, 50)
+    _keep_little(args[0] if args else None)
 
 
 def after_parse(kept: Any, args: Any, kwargs: Any, out: Any) -> None:
-    _keep(out, 50)
+    _keep_little(out)
+
+
+def _keep_little(value: Any) -> None:
+    """A program may parse millions of lines: once its seconds are spent nobody knows what files brought, and nothing is told."""
+    if Seen.spent < SECONDS:
+        start = perf_counter()
+        _keep(value, 50)
+        Seen.spent += perf_counter() - start
 
 
 def called(module: Any, args: Any) -> None:
@@ -171,7 +184,7 @@ def _is_library(module: str) -> bool:
 def conclude() -> dict[str, Any]:
     """Say at the end what hangs on the hash seed. Returns the facts for the summary."""
     is_random = bool(sys.flags.hash_randomization)
-    if is_random and Seen.names and not Seen.kept.intersection(Seen.names):
+    if is_random and Seen.spent < SECONDS and Seen.names and not Seen.kept.intersection(Seen.names):
         places = list(_places())
         if places:
             _tell(places)

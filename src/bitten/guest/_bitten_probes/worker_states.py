@@ -219,7 +219,7 @@ def _judge(name: str, told: list[Any]) -> bool:
         by_pass.setdefault(seed, {})[number] = drawn[name]
     workers = max((len(states) for states in by_pass.values() if len(states) > 1 and len(set(states.values())) == 1), default=0)
     passes = _passes_alike(by_pass)
-    if not workers and not passes:
+    if (not workers and not passes) or _is_seeded_by_index(name.rpartition(".")[2]):
         return False
     over = [f"{workers} workers of a pass" if workers else "", f"{passes} passes" if passes else ""]
     says = (f"The random generator {name} begins in the same state in {' and in '.join(filter(None, over))}, and samples draw from it: "
@@ -230,6 +230,22 @@ def _judge(name: str, told: list[Any]) -> bool:
         facts["also"] = also
     report.finding("seeds", f"copied {name}", says, facts, where)
     return True
+
+
+def _is_seeded_by_index(generator: str) -> bool:
+    """Whether the program gives it another seed for each sample: then it hangs on nothing that workers share."""
+    asked = ("__getitem__", "__getitems__", "__call__")
+    every = (node for file in trees.files() for name, nodes in trees.scopes(file) if name.endswith(asked) for node in nodes)
+    return any(_seeds(node, generator) for node in every)
+
+
+def _seeds(node: Any, generator: str) -> bool:
+    import ast  # noqa: PLC0415 - only where something is to be said
+
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") not in ("seed", "manual_seed") or not node.args:
+        return False
+    owner = getattr(node.func, "value", None)
+    return generator in (getattr(owner, "attr", ""), getattr(owner, "id", "")) and not isinstance(node.args[0], ast.Constant)
 
 
 def _passes_alike(by_pass: dict[int, dict[int, str]]) -> int:
