@@ -134,3 +134,22 @@ def test_nothing_is_looked_at_while_a_cuda_graph_is_captured(tmp_path):
     plain, armed = probed(tmp_path, source), probed(tmp_path, source, "all")
     assert (armed.exit, armed.stdout, armed.stderr) == (0, plain.stdout, "")
     assert armed.fact("loss.calls") == 0 and probed(tmp_path, LOOP, "all").fact("loss.calls") == 5
+
+
+def test_a_reader_that_fails_leaves_the_others_their_numbers_and_is_named_a_few_times(tmp_path):
+    source = LOOP.replace("import torch\n", "import torch, sys\nbus = sys.modules['_bitten_probes.bus']\ngot = []\n", 1).replace(
+        "    loss.backward()\n", "    for call in (lambda numbers: 1 / 0, got.append):\n        bus.defer(loss.detach().reshape(1), call)\n"
+        "    loss.backward()\n").replace("range(5)", "range(40)") + "print(len(got))\n"  # fmt: skip
+    seen = probed(tmp_path, source, "seeds")
+    assert seen.stdout.splitlines()[-1] == "40" and len(seen.troubles) == 20, seen.stderr
+
+
+def test_what_a_parent_loaded_is_not_told_by_its_workers(tmp_path):
+    source = LOOP + """
+net.load_state_dict({name: each.clone() for name, each in net.state_dict().items()})
+for batch in torch.utils.data.DataLoader(list(range(4)), 2, num_workers=2):
+    pass
+"""
+    seen = probed(tmp_path, source, "weights")
+    told = [each["facts"]["weights.loads"] for each in seen.log.of("sighting") if each["key"] == "summary"]
+    assert (told, seen.troubles) == ([1], []), seen.stderr

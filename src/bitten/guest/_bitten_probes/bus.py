@@ -133,6 +133,8 @@ def defer(vector: Any, call: Callable[[list[float]], None]) -> None:
 
 
 MOST_PENDING = 256
+MOST_UNREAD = 20
+_unread: list[str] = []
 
 
 def settle() -> None:
@@ -151,8 +153,22 @@ def settle() -> None:
         at = 0
         for vector, call in group:
             size = vector.shape[0]
-            call(numbers[at : at + size])
+            _hand_over(call, numbers[at : at + size])
             at += size
+
+
+def _hand_over(call: Callable[[list[float]], None], numbers: list[float]) -> None:
+    """One that fails leaves the others theirs."""
+    try:
+        call(numbers)
+    except Exception as error:
+        _tell_unread(error)
+
+
+def _tell_unread(error: Exception) -> None:
+    if len(_unread) < MOST_UNREAD:
+        _unread.append(str(error))
+        hook.emit("hookerr", where="instruments reading", err=f"{type(error).__name__}: {str(error)[:200]}")
 
 
 # ---------------------------------------------------------------------------------------------- modules
@@ -425,7 +441,7 @@ def _guarded_settle() -> None:
     try:
         settle()
     except Exception as error:  # a number that can't be read: those of this step are not known
-        hook.emit("hookerr", where="instruments reading", err=f"{type(error).__name__}: {str(error)[:200]}")
+        _tell_unread(error)
 
 
 def _after_step(optimizer: Any, args: Any, kwargs: Any) -> None:

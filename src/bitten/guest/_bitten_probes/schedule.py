@@ -104,7 +104,10 @@ def _length(scheduler: Any) -> int | None:
 
 
 def _born(thing: Any, where: tuple[str, str]) -> None:
-    if isinstance(thing, sys.modules["torch"].optim.Optimizer):
+    torch = sys.modules["torch"]
+    if isinstance(thing, torch.nn.Module):  # whose attributes may be properties of the program's
+        return
+    if isinstance(thing, torch.optim.Optimizer):
         if len(_all_rates) < MOST:
             _all_rates.append(Rate(where))
             _rates.put(thing, _all_rates[-1])

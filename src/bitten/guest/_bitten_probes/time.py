@@ -95,8 +95,8 @@ def install() -> None:
 
 
 def _forked() -> None:
-    Clock.last = Clock.started = Clock.waited = 0.0
-    Clock.steps = 0
+    Clock.last = Clock.started = Clock.waited = Clock.mean = Clock.squares = 0.0
+    Clock.steps = Clock.slow = 0
     Clock.times.clear()
 
 

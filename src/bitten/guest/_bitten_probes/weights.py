@@ -158,7 +158,14 @@ def install() -> None:
             [kind for kind in vars(module).values() if isinstance(kind, type) and kind.__module__ == module.__name__], "scheduler"
         ),
     )
-    bus.listen("weights", root_pre=_first_call, step_post=_step_post, end=_end)
+    bus.listen("weights", root_pre=_first_call, step_post=_step_post, forked=_forked, end=_end)
+
+
+def _forked() -> None:
+    Here.loads = Here.steps = 0
+    Here.path, Here.sample, Here.is_own, Here.served = "", None, False, None
+    for each in (Here.restored, _files, _from_file, _taken, _refreshed, _called):
+        each.clear()
 
 
 def _step_post(optimizer: Any, number: int) -> None:
