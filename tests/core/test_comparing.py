@@ -43,7 +43,18 @@ def first(one, two):
 @given(MARKS)
 def test_a_recording_is_the_same_as_itself(marks):
     found = compare(recording(*marks), recording(*marks, name="b"))
-    assert (found.first, found.verdict, found.conditions) == (None, "same", ())
+    is_any = any(each.stage not in ("environment", "seeds") for each in marks)
+    assert (found.first, found.verdict, found.conditions, found.alone) == (None, "same" if is_any else "nothing in common", (), 0)
+
+
+def test_two_runs_that_share_nothing_are_not_called_the_same_and_marks_without_their_like_are_counted():
+    python = Mark("environment", 0, "python", value="3.11")
+    mine, theirs = Mark("loss", 0, "backward", fps={"": fp()}), Mark("update", 0, "optimizer", value="SGD")
+    found = compare(recording(python, mine), recording(python, theirs))
+    assert (found.verdict, found.compared, found.alone) == ("nothing in common", 0, 2)
+    unread = Mark("forward", 0, "model 0: a", fps={"": Fingerprint((4,), "float32", "")})
+    assert compare(recording(unread), recording(unread)).verdict == "nothing in common"
+    assert compare(recording(mine, unread), recording(mine)).verdict == "same"
 
 
 @settings(max_examples=300)
@@ -109,7 +120,7 @@ def test_the_environment_is_told_and_does_not_stop_the_search():
     found = compare(recording(python, mode), recording(replace(python, value="3.12.1"), replace(mode, value="train")))
     assert (found.first.stage, [each.key for each in found.conditions]) == ("mode", ["python"])
     alone = compare(recording(python), recording(replace(python, value="3.12.1")))
-    assert (alone.verdict, len(alone.conditions)) == ("same", 1)
+    assert (alone.verdict, len(alone.conditions)) == ("nothing in common", 1)
 
 
 def test_noise_alone_is_the_same_and_noise_that_grew_is_named_where_it_began():

@@ -29,6 +29,9 @@ WORDS = frozenset(("text", "texts", "set"))
 _WEIGHTS = frozenset(("initial weights", "forward", "gradient", "update"))
 
 
+Pair = tuple[Mark | None, Mark | None]
+
+
 @noun
 class Difference:
     """Where two recordings part. `one` and `other` are the marks of each side; None where a side has none.
@@ -49,7 +52,10 @@ class Difference:
 
 @noun
 class Comparison:
-    """`first` is None where nothing parts. `conditions` are differences that need not matter: the environment, and seeds without effect."""
+    """`first` is None where nothing parts. `conditions` are differences that need not matter: the environment, and seeds without effect.
+
+    `compared` counts the marks beside those two of which something was read on both sides; `alone` those that had no like there.
+    """
 
     first: Difference | None
     conditions: tuple[Difference, ...] = ()
@@ -57,11 +63,14 @@ class Comparison:
     noisy: int = 0
     parted: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
+    alone: int = 0
 
     @property
     def verdict(self) -> str:
         if self.first is not None:
             return "differs"
+        if not self.compared:
+            return "nothing in common"
         return "same within noise" if self.noisy else "same"
 
 
@@ -69,6 +78,7 @@ def compare(one: Recording, other: Recording) -> Comparison:
     renamed = renames(one, other)
     theirs = Recording(other.name, tuple(_renamed(each, renamed) for each in other.marks))
     judged = [(pair, _judged(pair)) for pair in _pairs(one, theirs)]
+    alone = len(one.marks) + len(other.marks) - sum(len(_there(pair)) for pair, _ in judged)
     split = _only_split_otherwise(judged)
     parted = [_difference(pair, verdict, split) for pair, verdict in judged if verdict[0] != "same"]
     conditions = tuple(each for each in parted if each.stage == "environment")
@@ -79,7 +89,19 @@ def compare(one: Recording, other: Recording) -> Comparison:
     effective = [each for each in seeds if beyond and (_is_own(each) or any(_draws_apart(found) for found in beyond))]
     first = _sharpened(_first([*effective, *words, *beyond], numbers) if beyond else None, one, other)
     idle = tuple(each for each in seeds if each not in effective)
-    return Comparison(first, (*conditions, *idle), len(judged), sum(each.drifting for each in numbers), len(beyond), renamed)
+    compared = sum(_is_compared(pair) for pair, _ in judged)
+    return Comparison(first, (*conditions, *idle), compared, sum(each.drifting for each in numbers), len(beyond), renamed, alone)
+
+
+def _there(pair: Pair) -> list[Mark]:
+    return [each for each in pair if each is not None]
+
+
+def _is_compared(pair: Pair) -> bool:
+    """Of a sparse tensor, or one that is spread over ranks, nothing but its shape is read."""
+    marks = _there(pair)
+    is_read = all(each.value is not None or any(one.hash or one.mean is not None for one in each.fps.values()) for each in marks)
+    return marks[0].stage not in ("environment", "seeds") and is_read
 
 
 def _first(beyond: list[Difference], numbers: list[Difference]) -> Difference | None:
@@ -141,8 +163,6 @@ def _draws_apart(found: Difference) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------- pairs
-
-Pair = tuple[Mark | None, Mark | None]
 
 
 def _pairs(one: Recording, other: Recording) -> Iterator[Pair]:

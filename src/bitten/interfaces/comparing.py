@@ -26,7 +26,8 @@ def lines(found: Comparison, one: Recording, other: Recording, kept: str = "") -
     if first is None:
         mark = click.style("✓", fg="green")
         noise = f"; {found.noisy} lie within the tolerance of their dtype" if found.noisy else ", bit for bit"
-        yield f"{mark} {found.verdict}: {found.compared} marks were compared{noise}"
+        alone = f"; {found.alone} more have no like on the other side" if found.alone else ""
+        yield f"{mark} {found.verdict}: {found.compared} marks were compared{noise}{alone}"
     else:
         yield f"{click.style('✗', fg='red')} they part first at {click.style(first.stage, bold=True)}: {first.key}{_where(first)}"
         for recording, mine, theirs in ((one, first.one, first.other), (other, first.other, first.one)):
@@ -96,6 +97,7 @@ def _conditions(found: tuple[Difference, ...]) -> Iterator[str]:
 
 def plain(found: Comparison, one: Recording, other: Recording, kept: str = "") -> dict[str, Any]:
     return {"verdict": found.verdict, "first": _plain(found.first), "compared": found.compared, "parted": found.parted,
+            "alone": found.alone,
             "within_noise": found.noisy, "conditions": [_plain(each) for each in found.conditions], "renamed": dict(found.renamed),
             "one": one.name, "other": other.name, "recordings": kept}
 

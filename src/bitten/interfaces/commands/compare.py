@@ -13,7 +13,7 @@ import click
 from bitten.core.comparing import compare as compared
 from bitten.core.failure import Command
 from bitten.core.ports import Allowed
-from bitten.core.trouble import BadInput, Refused
+from bitten.core.trouble import BadInput, Refused, Unable
 from bitten.interfaces import comparing, text
 from bitten.interfaces.commands import options
 from bitten.interfaces.wiring import House, functions_called
@@ -131,7 +131,12 @@ def _agreed(house: House, side: Side, seen: Observed) -> None:
 
 def _tell(pair: list[Recording], kept: str, as_json: bool) -> int:
     one, other = pair
+    """Raises: Unable `compare-nothing-in-common`."""
     found = compared(one, other)
+    if found.first is None and not found.compared:
+        raise Unable("compare-nothing-in-common", f"No mark of {one.name} has its like in {other.name}: nothing could be compared.",
+                     "Two runs have marks in common where both reach the same kind of thing: a batch, a model, a step, a metric.",
+                     "compare two runs of one command")
     if as_json:
         click.echo(json.dumps(comparing.plain(found, one, other, kept), ensure_ascii=False, indent=1))
     else:
