@@ -101,6 +101,55 @@ def test_a_program_of_numpy_alone_is_recorded_from_its_own_python(tmp_path):
     assert (first.stage, first.key, first.one.at) == ("preprocessing", "scale", f"main.py:{line_of(NUMPY, '# <- scale')}")
 
 
+PRIVATE = """
+from dataclasses import dataclass
+import torch
+
+class Odd:
+    def __repr__(self):
+        print("shown")
+        return "odd"
+
+@dataclass
+class Batch:
+    __slots__ = ("x",)
+    x: object
+
+class Net(torch.nn.Linear):
+    def forward(self, given):
+        return super().forward(given.x)
+
+def means(table):
+    return {"ann@example.org": table.mean(), "Ann Smith": table.sum(), 19700101: table.max(), "total": table.std()}
+
+def odd(table):
+    return {Odd(): table}, {Odd(), "word"}
+
+net = Net(3, 1)
+opt = torch.optim.SGD([{"params": net.parameters(), "limit": float("inf")}], lr=0.1)
+x = torch.ones(8, 3)
+means(x), odd(x)
+for _ in range(3):
+    opt.zero_grad()
+    net(Batch(x)).sum().backward()
+    opt.step()
+sparse = torch.nn.Embedding(4, 2, sparse=True)
+sparse(torch.arange(3)).sum().backward()
+torch.optim.SGD(sparse.parameters(), lr=0.1).step()
+print("done")
+"""
+
+
+def test_a_recording_has_no_keys_that_may_be_data_and_asks_no_object_of_the_program_what_it_is_called(tmp_path):
+    seen = probed(tmp_path, PRIVATE, "recording", warm=("torch", "numpy"))
+    assert (seen.exit, seen.troubles, seen.stdout, list(seen.log.of("note"))) == (0, [], "done\n", [])
+    raw = b"".join(each.read_bytes() for each in seen.spool.glob("recording-*.jsonl"))
+    assert b"total" in raw
+    assert not [each for each in (b"ann@", b"Smith", b"19700101") if each in raw]
+    marks = recordings.read(seen.spool, seen.root, str).marks
+    assert len(marks) == raw.count(b"\n") and "inf" in [each.value for each in marks]
+
+
 def test_a_recording_is_kept_and_read_again_and_what_is_none_is_refused(tmp_path):
     found = recorded(tmp_path, UNSEEDED)
     for name in ("one.jsonl", "one.jsonl.gz"):

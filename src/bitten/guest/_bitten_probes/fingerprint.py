@@ -31,7 +31,7 @@ def leaves(value: Any, path: str = "", depth: int = DEEP) -> Iterator[tuple[str,
         for at, each in enumerate(value[:MANY]):
             yield from leaves(each, f"{path}.{at}" if path else str(at), depth - 1)
     elif depth and hasattr(type(value), "__dataclass_fields__"):
-        yield from leaves(dict(vars(value)), path, depth - 1)
+        yield from leaves({name: getattr(value, name, None) for name in type(value).__dataclass_fields__}, path, depth - 1)
 
 
 def is_tensor(value: Any) -> bool:
@@ -42,6 +42,12 @@ def is_tensor(value: Any) -> bool:
 def is_array(value: Any) -> bool:
     kind = values.loaded("numpy", "ndarray")
     return kind is not None and isinstance(value, kind)
+
+
+def is_here(tensor: Any) -> bool:
+    """Whether its values can be read without waiting for other ranks: not sparse or nested, not without memory, not spread over ranks."""
+    is_plain = tensor.layout is sys.modules["torch"].strided and tensor.device.type != "meta" and not getattr(tensor, "is_nested", False)
+    return bool(is_plain and not hasattr(tensor, "placements") and type(tensor).__name__ != "FakeTensor")
 
 
 def digest(value: Any) -> str:
@@ -56,6 +62,8 @@ def digest(value: Any) -> str:
 
 def _feed(found: Any, value: Any, depth: int) -> None:
     if is_tensor(value):
+        if not is_here(value):
+            raise TypeError(str(value.layout))
         data = value.detach()
         found.update(f"{tuple(data.shape)}{str(data.dtype)[6:]}".encode())
         torch = sys.modules["torch"]
@@ -67,7 +75,7 @@ def _feed(found: Any, value: Any, depth: int) -> None:
     elif isinstance(value, dict) and depth:
         found.update(b"{%d" % len(value))
         for name, each in value.items():
-            found.update(repr(name).encode())
+            found.update((repr(name) if isinstance(name, (str, int, float, bool, bytes)) else type(name).__name__).encode())
             _feed(found, each, depth - 1)
     elif isinstance(value, (list, tuple)) and depth:
         found.update(b"[%d" % len(value))
@@ -88,7 +96,8 @@ def of(value: Any, most: int = 0) -> dict[str, Any]:
     `size` is the mean of absolute values; `pattern` two sums weighted by place, which a change of order or of one value moves. Of more
     elements than `most`, where that is not 0, statistics are of evenly spaced ones; the hash is of all but the largest.
     """
-    shape, dtype = list(value.shape), str(value.dtype).replace("torch.", "")
+    shape = [] if is_tensor(value) and getattr(value, "is_nested", False) else list(value.shape)
+    dtype = str(value.dtype).replace("torch.", "")
     return {"shape": shape, "dtype": dtype, **_numbers(thinned(value, most)), "hash": digest(thinned(value, most and HASHED))}
 
 
@@ -99,7 +108,7 @@ HASHED = 1 << 24
 def thinned(value: Any, most: int) -> Any:
     """Itself, or every k-th of its elements."""
     count = value.numel() if is_tensor(value) else value.size
-    if not most or count <= most:
+    if not most or count <= most or (is_tensor(value) and not is_here(value)):
         return value
     flat = value.detach().reshape(-1) if is_tensor(value) else value.reshape(-1)
     return flat[:: -(-count // most)]
@@ -119,7 +128,7 @@ def _of_tensor(value: Any) -> Any:
     torch = sys.modules["torch"]
     with torch.no_grad():
         data = value.detach()
-        if data.numel() == 0 or data.is_complex() or data.layout is not torch.strided:
+        if data.numel() == 0 or data.is_complex() or not is_here(data):
             return _NONE
         data = data.cpu().double().reshape(-1)
         finite = torch.isfinite(data)

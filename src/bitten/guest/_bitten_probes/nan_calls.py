@@ -68,7 +68,7 @@ def is_float(tensor: Any) -> bool:
 
 def is_here(tensor: Any) -> bool:
     """Whether its values can be read here and now: not sparse or nested, not without memory, not spread over ranks."""
-    is_plain = tensor.layout is torch.strided and tensor.device.type != "meta" and not tensor.is_nested
+    is_plain = tensor.layout is torch.strided and tensor.device.type != "meta" and not getattr(tensor, "is_nested", False)
     return bool(is_plain and type(tensor).__name__ not in ELSEWHERE)
 
 

@@ -56,10 +56,25 @@ def pieces(value: Any, path: str = "", depth: int = fingerprint.DEEP) -> Iterato
 
 def _inside(value: Any) -> Any:
     if isinstance(value, dict):
-        return [(str(name), each) for name, each in list(value.items())[:fingerprint.MANY]]
+        return [(_name(name), each) for name, each in list(value.items())[:fingerprint.MANY]]
     if isinstance(value, (list, tuple)):
         return [(str(at), each) for at, each in enumerate(value[:fingerprint.MANY])]
-    return list(vars(value).items()) if hasattr(type(value), "__dataclass_fields__") else ()
+    fields = getattr(type(value), "__dataclass_fields__", ())
+    return [(name, getattr(value, name, None)) for name in fields]
+
+
+PLAIN = (str, int, float, bool, bytes, type(None))
+
+
+def _name(key: Any) -> str:
+    """What a program calls its parts (`labels`, 0); any other key may be data, such as an address: its digest stands for it."""
+    is_name = (type(key) is str and key.isidentifier() and len(key) <= 40) or (type(key) is int and 0 <= key < 100)
+    return str(key) if is_name else "#" + fingerprint.digest(_word(key))[:8]
+
+
+def _word(value: Any) -> str:
+    """In a `repr` of the program's own anything may happen, and an address in it differs from run to run."""
+    return repr(value) if type(value) in PLAIN else type(value).__name__
 
 
 def _plain(value: Any) -> Plain | None:
@@ -67,7 +82,7 @@ def _plain(value: Any) -> Plain | None:
     if kind in (bool, int, float):
         return Plain([], kind.__name__, [value], value)
     if kind in (str, set, frozenset):
-        return Plain([len(value)], "text", [], value) if kind is str else Plain([len(value)], "set", [], sorted(map(repr, value)))
+        return Plain([len(value)], "text", [], value) if kind is str else Plain([len(value)], "set", [], sorted(map(_word, value)))
     if kind in (list, tuple) and value:
         return _of_list(value)
     if kind is dict and value and {type(each) for each in value.values()} == {int} and {type(name) for name in value} == {str}:
@@ -105,7 +120,7 @@ def _columns(table: Any) -> list[tuple[str, Any]]:
 
 
 def _words(array: Any) -> list[str]:
-    return [repr(each) for each in array.reshape(-1)[:fingerprint.MANY].tolist()]
+    return [_word(each) for each in array.reshape(-1)[:fingerprint.MANY].tolist()]
 
 
 def brief(value: Any, most: int = 0) -> str:

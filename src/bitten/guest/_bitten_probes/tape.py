@@ -64,12 +64,23 @@ def _greet() -> None:
 def _write(told: dict[str, Any]) -> None:
     import json  # noqa: PLC0415 - loaded by every framework
 
-    line = json.dumps(told, separators=(",", ":"), ensure_ascii=True)
+    try:
+        line = json.dumps(told, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except ValueError:  # JSON has no Inf, and a line with one in it could not be read
+        line = json.dumps(_finite(told), separators=(",", ":"), ensure_ascii=True)
     Tape.held.append(line)
     Tape.size += len(line) + 1
     Tape.written += len(line) + 1
     if Tape.size > HELD:
         flush()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: str(each) if name == "value" and isinstance(each, float) else _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value
 
 
 def flush() -> None:
