@@ -413,14 +413,19 @@ def _nobody() -> None:
     return None
 
 
+def _hold(loader: Any) -> Callable[[], Any]:
+    """As long as its iterator lives: `for x in DataLoader(…)` keeps no other. One with persistent workers holds its iterator itself."""
+    return weakref.ref(loader) if getattr(loader, "persistent_workers", False) else lambda: loader
+
+
 def _births_of(kind: type) -> None:
     wrap("bus", kind, "__init__", None, lambda kept, args, kwargs, out: note_birth(args[0], report.line(sys._getframe(2))))
 
 
 def _loaders(module: Any) -> None:
     _births_of(module.DataLoader)
-    owners: Any = weakref.WeakKeyDictionary()  # a loader with persistent workers keeps its iterator, so neither may be kept here
-    wrap("bus", module.DataLoader, "__iter__", None, lambda kept, args, kwargs, out: owners.__setitem__(out, weakref.ref(args[0])))
+    owners: Any = weakref.WeakKeyDictionary()
+    wrap("bus", module.DataLoader, "__iter__", None, lambda kept, args, kwargs, out: owners.__setitem__(out, _hold(args[0])))
     wrap("bus", module._BaseDataLoaderIter, "__next__", None,
          lambda kept, args, kwargs, out: fire("batch", args[0], owners.get(args[0], _nobody)(), out))
 
