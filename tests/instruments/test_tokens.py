@@ -138,6 +138,9 @@ with torch.no_grad():  # an evaluation of padded batches is no generation
         model(torch.randint(0, 20, (3, width)).index_fill_(1, torch.tensor([width - 1]), pad_id))
     for ids in ([[1, 2], [3, 4]], [[1, 2, 21], [3, 4, 5]], [[1, 2, 21, 6], [3, 4, 5, 7]]):  # one ends early, and the loop goes on
         model(torch.tensor(ids))
+    encoder, decoder = Model(), Model()  # what one reads the other does not go on with
+    encoder(torch.tensor([[1, 2, 3], [4, 5, pad_id]]))
+    decoder(torch.tensor([[7], [7]]))
     rows = torch.full((2, 9), pad_id)  # each row is continued at its own end
     rows[0, :3], rows[1, :5] = torch.tensor([1, 2, 3]), torch.tensor([4, 5, 6, 7, 8])
     for step in range(3):

@@ -1,7 +1,7 @@
 """Prompts padded on the right and then continued: the model goes on from padding. Seen in how inputs grow, whoever wrote the loop.
 
-A generation is a call of an outermost module without gradients whose ids are those of the call before with one more column, or one column
-that follows a longer one. That an id is padding is known from an embedding's padding_idx, from the labels of training, or from a
+A generation is a call of an outermost module without gradients whose ids are those of its call just before with one more column, or one
+column that follows a longer one. That an id is padding is known from an embedding's padding_idx, from the labels of training, or from a
 variable beside the call whose name says so.
 """
 
@@ -33,6 +33,7 @@ class Last:
     """The ids of the call before, and whether they were in the midst of a generation already."""
 
     ids: Any = None
+    module = 0
     is_inner = False
     looked = found = 0
 
@@ -43,8 +44,8 @@ def forked() -> None:
 
 def look(module: Any, args: Any, kwargs: Any, out: Any) -> None:
     torch = sys.modules["torch"]
-    before, was_inner = Last.ids, Last.is_inner
-    Last.ids, Last.is_inner = None, False
+    before, was_inner = Last.ids if Last.module == id(module) else None, Last.is_inner
+    Last.ids, Last.is_inner, Last.module = None, False, id(module)
     if Last.looked >= MOST or torch.is_grad_enabled():
         return
     ids = kwargs.get("input_ids", args[0] if args else None)
