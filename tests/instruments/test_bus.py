@@ -153,3 +153,27 @@ for batch in torch.utils.data.DataLoader(list(range(4)), 2, num_workers=2):
     seen = probed(tmp_path, source, "weights")
     told = [each["facts"]["weights.loads"] for each in seen.log.of("sighting") if each["key"] == "summary"]
     assert (told, seen.troubles) == ([1], []), seen.stderr
+
+TABLE = """
+import pickle, torch
+HANDLED = {}
+class Mine:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return HANDLED.get(func, "nobody")
+class Sub(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return HANDLED[func] if func in HANDLED else super().__torch_function__(func, types, args, kwargs or {})
+for each in (torch.max, torch.cat, torch.argmax, torch.Tensor.argmax, torch.nn.functional.cross_entropy):
+    HANDLED[each] = each.__name__
+x = torch.zeros(3).as_subclass(Sub)
+print(torch.max(Mine()), torch.cat([Mine()]), torch.argmax(Mine()), torch.nn.functional.cross_entropy(Mine(), Mine()))
+print(torch.max(x), torch.cat([x]), torch.argmax(x), x.argmax(), pickle.loads(pickle.dumps(torch.cat)) == torch.cat)
+"""
+
+
+def test_a_programs_own_table_of_torchs_functions_finds_each_of_them(tmp_path):
+    seen = probed(tmp_path, TABLE, "all")
+    assert (seen.exit, seen.troubles) == (0, []), seen.stderr
+    assert seen.stdout == "max cat argmax cross_entropy\nmax cat argmax argmax True\n"

@@ -262,8 +262,27 @@ def watching(call, closed, before, after):
         after(kept, args, kwargs, out)
         return out
     return watched
+
+
+class Like:
+    def __init__(self, plain, watched):
+        self.plain, self.watched = plain, watched
+    def __call__(self, *args, **kwargs):
+        __tracebackhide__ = True
+        return self.watched(*args, **kwargs)
+    def __hash__(self):
+        return hash(self.plain)
+    def __eq__(self, other):
+        return other is self or other is self.plain or getattr(other, "plain", None) is self.plain
+    def __reduce__(self):
+        return self.__qualname__
+    def __repr__(self):
+        return repr(self.plain)
 """
-_CODE = compile(_WRAPPER, "<bitten watch>", "exec", dont_inherit=True)
+_names: dict[str, Any] = {"__name__": "bitten_watch"}
+exec(compile(_WRAPPER, "<bitten watch>", "exec", dont_inherit=True), _names)
+_watching, _like = _names["watching"], _names["Like"]
+"""A function of C is passed to `__torch_function__` as itself, while a program's table has what stood in the module: the two are equal."""
 
 
 def wrap(
@@ -280,14 +299,22 @@ def wrap(
     inner: Any = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
     if not callable(inner):
         return False
-    names: dict[str, Any] = {"__name__": "bitten_watch"}
-    exec(_CODE, names)
-    outer = functools.wraps(inner)(names["watching"](inner, is_closed, _guarded(probe, name, before), _guarded(probe, name, after)))
+    outer = _watching(inner, is_closed, _guarded(probe, name, before), _guarded(probe, name, after))
+    plain = _innermost(inner)
+    if type(owner) is type(sys) and type(plain) is type(len):
+        outer = _like(plain, outer)
+    functools.update_wrapper(outer, inner)
     _name(outer, owner, name)
     placed = outer if inner is found else (staticmethod if isinstance(found, staticmethod) else classmethod)(outer)
     _wrapped.append((owner, name, found, placed))
     setattr(owner, name, placed)
     return True
+
+
+def _innermost(function: Any) -> Any:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
 
 
 def _name(outer: Any, owner: Any, name: str) -> None:
