@@ -14,8 +14,9 @@ HERE = Path(__file__).parent
 NAMES = ("startup", "training", "probes", "crash", "finish", "command", "mcp", "driver", "quick-lane", "output", "native", "snapshot",
          "redaction")
 
-ASKED = ("reproducer", "attacks", "faults")
-"""Only when named: the first needs a folder of projects that is not in this repository, as `--folder=FOLDER`; the others take minutes."""
+ASKED = ("reproducer", "attacks", "faults", "silent")
+"""Only when named: the first and the last need a folder of projects that is not in this repository (`--folder=FOLDER`, or as it is named);
+the others take minutes."""
 IN_FOLDER = {"faults": "faults/matrix.py"}
 
 
