@@ -177,3 +177,31 @@ def test_a_programs_own_table_of_torchs_functions_finds_each_of_them(tmp_path):
     seen = probed(tmp_path, TABLE, "all")
     assert (seen.exit, seen.troubles) == (0, []), seen.stderr
     assert seen.stdout == "max cat argmax cross_entropy\nmax cat argmax argmax True\n"
+
+
+ODD = """
+import torch
+class Odd(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.seen = torch.nn.Linear(4, 2), 0
+    def __hash__(self):
+        return hash((id(type(self)), self.seen))  # raises until it is made, and changes with each call
+    def __eq__(self, other):
+        raise RuntimeError("not to be asked")
+    def forward(self, x):
+        self.seen += 1
+        return self.net(x)
+net = Odd()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(6):
+    opt.zero_grad()
+    net(torch.ones(3, 4)).square().mean().backward()
+    opt.step()
+print("done")
+"""
+
+
+def test_a_module_with_a_hash_of_its_own_puts_no_instrument_out_and_nothing_is_said_when_the_interpreter_ends(tmp_path):
+    seen = probed_alone(tmp_path, ODD, "all", "recording")
+    assert (seen.exit, seen.stdout, seen.stderr, seen.troubles) == (0, "done\n", "", [])

@@ -20,7 +20,7 @@ class Net(torch.nn.Module):
     def forward(self, x):
         self.calls += self.training
         hidden = self.body(x)
-        if self.calls == BAD:
+        if 0 < BAD <= self.calls:
             hidden = hidden + torch.log(hidden.min() - 1.0)  # <- bad
         return self.head(hidden)
 
@@ -58,7 +58,9 @@ class Task(lightning.LightningModule):
 
     def training_step(self, batch, index):
         x, y = batch
-        return torch.nn.functional.cross_entropy(self.net(x), y)
+        loss = torch.nn.functional.cross_entropy(self.net(x), y)
+        self.log("loss", loss, on_epoch=True)
+        return loss
 
     def validation_step(self, batch, index):
         x, y = batch
@@ -74,7 +76,7 @@ loader = torch.utils.data.DataLoader(Rows(), batch_size=16, shuffle=True)
 
 trainer = lightning.Trainer(max_epochs=3, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
                             enable_model_summary=False, accumulate_grad_batches=1)
-trainer.fit(task, loader)
+trainer.fit(task, loader, torch.utils.data.DataLoader(Rows(), batch_size=16))
 told(task)
 """
 TRAINER = """

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 report: Any = hook.load("_bitten_probes.report")
 patches: Any = hook.load("_bitten_patches")
 wrapping: Any = hook.load("_bitten_probes.wrapping")
@@ -44,7 +45,7 @@ MOMENTS = (
 _heard: dict[str, list[tuple[str, Callable[..., Any]]]] = {name: [] for name in MOMENTS}
 _mine = _local()
 _births: dict[int, tuple[Any, tuple[str, str]]] = {}
-_steps: Any = weakref.WeakKeyDictionary()
+_steps: Any = weakly.Keys()
 _own_hooks: set[int] = set()
 
 
@@ -325,7 +326,7 @@ def _births_of(kind: type) -> None:
 
 def _loaders(module: Any) -> None:
     _births_of(module.DataLoader)
-    owners: Any = weakref.WeakKeyDictionary()
+    owners: Any = weakly.Keys()
     wrap("bus", module.DataLoader, "__iter__", None, lambda kept, args, kwargs, out: owners.__setitem__(out, _hold(args[0])))
     wrap("bus", module._BaseDataLoaderIter, "__next__", None,
          lambda kept, args, kwargs, out: fire("batch", args[0], owners.get(args[0], _nobody)(), out))
@@ -402,8 +403,16 @@ def flush() -> None:
         return
     _guarded_settle()
     fire("end")
+    _stop_profiling()
     report.flush()
     Now.is_ended = True
+
+
+def _stop_profiling() -> None:
+    """Past this point the interpreter takes our modules apart, and a profiler of ours would fail aloud."""
+    profiling = sys.modules.get("_bitten_probes.profiling")
+    if profiling is not None:
+        profiling.stop()
 
 
 def forked() -> None:

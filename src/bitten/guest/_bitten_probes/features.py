@@ -7,13 +7,13 @@ the spool, so that training and serving meet. Which of two unlike preparations i
 from __future__ import annotations
 
 import sys
-import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 fingerprint: Any = hook.load("_bitten_probes.fingerprint")
@@ -71,7 +71,7 @@ class Input:
 
 
 _inputs: dict[tuple[str, str, str], Input] = {}
-_makes: Any = weakref.WeakKeyDictionary()
+_makes: Any = weakly.Keys()
 
 
 def is_used() -> bool:

@@ -6,13 +6,13 @@ Only the nodes between the loss and the output tell of it. Of a difference that 
 from __future__ import annotations
 
 import sys
-import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 loss_made: Any = hook.load("_bitten_probes.loss_made")
@@ -21,7 +21,7 @@ loss_rules: Any = hook.load("_bitten_probes.loss_rules")
 NEAR = 60
 """Nodes between a loss and the model's output, at most."""
 _output: list[tuple[int, tuple[int, ...]]] = []
-_calls: Any = weakref.WeakKeyDictionary()
+_calls: Any = weakly.Keys()
 _differences: list[tuple[str, str]] = []
 _armed: list[bool] = []
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 patches: Any = hook.load("_bitten_patches")
@@ -35,7 +36,7 @@ class Root:
     def __init__(self, module: Any) -> None:
         self.kind = type(module).__name__
         self.layers, self.depends = _dependent(module)
-        self.owners: Any = weakref.WeakKeyDictionary()
+        self.owners: Any = weakly.Keys()
         self.training: bool | None = None
         self.switch: dict[bool, tuple[str, str]] = {True: NOWHERE, False: NOWHERE}
         self.own_switch: tuple[int, tuple[int, bool | None, tuple[str, str]]] = (0, NEVER)
@@ -72,11 +73,11 @@ class Block:
         self.given: Any = None
 
 
-_roots: Any = weakref.WeakKeyDictionary()
+_roots: Any = weakly.Keys()
 _stories: list[Root] = []
 """Of modules that are gone, too."""
-_loads: Any = weakref.WeakKeyDictionary()
-_switched: Any = weakref.WeakKeyDictionary()
+_loads: Any = weakly.Keys()
+_switched: Any = weakly.Keys()
 _last: dict[bool, tuple[str, str]] = {True: NOWHERE, False: NOWHERE}
 _tell: list[Callable[..., None]] = []
 

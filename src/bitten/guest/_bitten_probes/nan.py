@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 patches: Any = hook.load("_bitten_patches")
@@ -121,8 +122,8 @@ class State:
         self.rows: deque[Any] = deque(maxlen=RING)
         self.steps = self.bad_steps = self.backwards = self.anomalous = self.number = 0
         self.stepping: Any = None  # a weak reference to the optimizer whose step goes on
-        self.optimizers: Any = calls.weakref.WeakSet()
-        self.closures: Any = calls.weakref.WeakSet()  # optimizers whose step calls forward and backward by itself
+        self.optimizers: Any = weakly.Things()
+        self.closures: Any = weakly.Things()  # optimizers whose step calls forward and backward by itself
         self.written: dict[int, Any] = {}  # of each optimizer: (weak reference, number, versions of what it wrote) at its last step
         self.kind = "none"
         self.has_called = self.is_backward = False
@@ -133,7 +134,7 @@ Seen = State()
 _anomaly_at = [("", "")]
 _schedulers: deque[Any] = deque(maxlen=16)
 _inherited: list[Any] = []
-_kinds: Any = calls.weakref.WeakSet()  # of outermost modules that were met
+_kinds: Any = weakly.Things()  # of outermost modules that were met
 
 
 class Loss:

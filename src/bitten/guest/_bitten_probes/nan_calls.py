@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 frames: Any = hook.load("_bitten_frames")
 
@@ -26,7 +27,7 @@ MOST_CALLS, MOST_BYTES = 64, 256 << 20
 
 torch: Any = None
 CPU: Any = None
-_writers: Any = weakref.WeakSet()
+_writers: Any = weakly.Things()
 ELSEWHERE = ("DTensor", "FakeTensor")
 """Kinds of tensors whose reading waits for other ranks, or that have no values."""
 

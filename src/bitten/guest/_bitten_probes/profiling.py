@@ -34,6 +34,12 @@ def end(listen: Any) -> None:
             _place(found)
 
 
+def stop() -> None:
+    """At the end of a process, and when an instrument is taken out: who wants to look begins anew."""
+    for listen in list(_listeners()):
+        end(listen)
+
+
 def _place(found: list[Any]) -> None:
     """A lone listener is called by the interpreter itself."""
     sys.setprofile(None if not found else found[0] if len(found) == 1 else _event)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 tape: Any = hook.load("_bitten_probes.tape")
@@ -29,10 +29,10 @@ class Over:
     loader = order = ""
 
 
-_names: Any = weakref.WeakKeyDictionary()
-_samples: Any = weakref.WeakKeyDictionary()
-_epochs: Any = weakref.WeakKeyDictionary()
-_shares: Any = weakref.WeakSet()
+_names: Any = weakly.Keys()
+_samples: Any = weakly.Keys()
+_epochs: Any = weakly.Keys()
+_shares: Any = weakly.Things()
 """Parts of a data set that `random_split` made, and told of."""
 
 

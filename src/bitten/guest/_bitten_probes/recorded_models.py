@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 tape: Any = hook.load("_bitten_probes.tape")
@@ -24,11 +25,11 @@ FULL = 3
 CONTEXTS = 12
 """Pairs of a model and what it was called over, of which the first call is told whole."""
 _mine = _local()
-roots: Any = weakref.WeakKeyDictionary()
-_paths: Any = weakref.WeakKeyDictionary()
-_switched: Any = weakref.WeakKeyDictionary()
-_told: Any = weakref.WeakSet()
-_made: Any = weakref.WeakKeyDictionary()
+roots: Any = weakly.Keys()
+_paths: Any = weakly.Keys()
+_switched: Any = weakly.Keys()
+_told: Any = weakly.Things()
+_made: Any = weakly.Keys()
 
 
 class Kept:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 
 MOST = 256
@@ -47,7 +48,7 @@ class Output:
         self.shape, self.strides, self.weak = tuple(tensor.shape), tuple(tensor.stride()), weak(tensor)
 
 
-_roots: Any = weakref.WeakKeyDictionary()
+_roots: Any = weakly.Keys()
 _outputs: dict[int, Output] = {}
 _installed: list[bool] = []
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 rows: Any = hook.load("_bitten_probes.rows")
@@ -130,9 +131,9 @@ def identity(thing: Any) -> int:
     return known[1]
 
 
-_loaders: Any = weakref.WeakKeyDictionary()
+_loaders: Any = weakly.Keys()
 _known: list[Loader] = []
-_indices: Any = weakref.WeakKeyDictionary()
+_indices: Any = weakly.Keys()
 
 
 class Now:

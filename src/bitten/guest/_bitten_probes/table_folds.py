@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 rows: Any = hook.load("_bitten_probes.table_rows")
 events: Any = hook.load("_bitten_probes.table_events")
@@ -75,13 +76,13 @@ SECONDS, FIRST, SHARE = 1.0, 0.05, 0.02
 """What a process spends on this at most; after the first of it, no more than a share of the time that it has taken so far."""
 
 
-_turns: Any = weakref.WeakKeyDictionary()
+_turns: Any = weakly.Keys()
 _all: list[Turns] = []
 """Those of models that are gone, too."""
-_weights_then: Any = weakref.WeakKeyDictionary()
+_weights_then: Any = weakly.Keys()
 """Of a model that was evaluated and not trained since."""
-_last: Any = weakref.WeakKeyDictionary()
-_births: Any = weakref.WeakKeyDictionary()
+_last: Any = weakly.Keys()
+_births: Any = weakly.Keys()
 _unsure: list[tuple[Any, Any, Any]] = []
 """What models were called with, and neither a backward nor another call has come yet."""
 _active: list[Turns] = []

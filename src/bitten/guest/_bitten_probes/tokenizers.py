@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import sys
-import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 bus: Any = hook.load("_bitten_probes.bus")
 report: Any = hook.load("_bitten_probes.report")
 generation: Any = hook.load("_bitten_probes.generation")
@@ -33,7 +33,7 @@ class Tokenizer:
         self.facts: dict[str, Any] = {}
 
 
-_known: Any = weakref.WeakKeyDictionary()
+_known: Any = weakly.Keys()
 _all: list[Tokenizer] = []
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 patches: Any = hook.load("_bitten_patches")
 turns: Any = hook.load("_bitten_probes.turns")
 fingerprint: Any = hook.load("_bitten_probes.fingerprint")
@@ -85,10 +86,10 @@ class Handing:
     """Which loader an iterator is of, how many batches each has handed out, and which loaders train."""
 
     def __init__(self, turn: Any) -> None:
-        self.owner: Any = weakref.WeakKeyDictionary()
-        self.count: Any = weakref.WeakKeyDictionary()
-        self.trains: Any = weakref.WeakSet()
-        self._at: Any = weakref.WeakKeyDictionary()
+        self.owner: Any = weakly.Keys()
+        self.count: Any = weakly.Keys()
+        self.trains: Any = weakly.Things()
+        self._at: Any = weakly.Keys()
         self._backwards = 0
         turns.listen(turn, backward=self._ran)
 
@@ -133,7 +134,7 @@ def overfit(turn: Any) -> None:
     import copy  # noqa: PLC0415 - in copies alone
 
     handing = Handing(turn)
-    first: Any = weakref.WeakKeyDictionary()
+    first: Any = weakly.Keys()
 
     def change(iterator: Any, more: Callable[[], Any]) -> Any:
         loader = turns.tried(turn, handing.loader, iterator)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-import weakref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 hook: Any = sys.modules["_bitten_hook"]
+weakly: Any = hook.load("_bitten_probes.weakly")
 patches: Any = hook.load("_bitten_patches")
 turns: Any = hook.load("_bitten_probes.turns")
 
@@ -31,7 +31,7 @@ def lr(turn: Any) -> None:
     factor = float(turn.value)
     if factor == 1.0:
         raise ValueError("times 1 is no change")
-    held: Any = weakref.WeakKeyDictionary()
+    held: Any = weakly.Keys()
 
     def before(optimizer: Any, number: int) -> None:
         _put_back(held.pop(optimizer, ()))  # its last step raised
