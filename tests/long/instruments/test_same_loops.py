@@ -11,7 +11,8 @@ WARM = ("torch", "numpy", "torch._dynamo")
 TELL = """
 import gc
 every = [each for each in gc.get_objects() if issubclass(type(each), nn.Module)]
-print(sorted(float(each.detach().double().sum()) for net in every for each in net.parameters()), torch.rand(3).tolist())
+weights = [each for net in every for each in net.parameters()]
+print(sorted(float(each.detach().double().sum()) for each in weights if not each.is_meta), len(weights), torch.rand(3).tolist())
 """
 
 
